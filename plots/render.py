@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.driver import store
-from plots import catalogue, imported, sources, style, tidy
+from plots import catalogue, imported, style, tidy
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import comparison
 from plots.files import FORMATS, encode
 from plots.metrics import METRICS
-from plots.report import front, page
+from plots.report import page
 from plots.sets import choose
-from plots.tables import best_table, real_input
-from plots.tables.claims import verdicts
+from plots.tables import table as tables
 from xcorr.errors import Parser, UserError, nearest
 
 EPILOG = """example:
@@ -101,17 +100,11 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
             if extension == "svg":
                 svgs[drawing.name] = data.decode("utf-8")
     _remove_stale(out / "figures", [drawing.name for drawing in drawings])
-    best = best_table.of_set(results)
-    claims = verdicts.table(results)
-    tables = {**best_table.texts(best), **verdicts.files(claims)}
-    for module in sources.modules("tables"):
-        if hasattr(module, "files"):
-            tables.update(module.files(results))
-    for name, text in tables.items():
-        store.write_atomic(out / "tables" / name, text.encode("utf-8"))
-    html = page.build(
-        results, best, drawings, omitted, svgs, real_input.tables(results.folder), front.chapters(results, claims)
-    )
+    pages = tables.pages(results)
+    for table, said in pages:
+        for name, text in table.files(said).items():
+            store.write_atomic(out / "tables" / name, text.encode("utf-8"))
+    html = page.build(results, drawings, omitted, svgs, pages)
     store.write_atomic(out / "report.html", html.encode("utf-8"))
     return Written(
         out / "report.html",

@@ -43,6 +43,8 @@ BETWEEN = ["runs", "between_us", "between_plan_us"]
 PRESET_RANK = {name: rank for rank, name in enumerate(PRESETS)}
 DRAWN_OUTCOMES = ("passed", "published")
 MIN_SAMPLES_FOR_OUTLIERS = 4
+# What a figure or table shows that names nothing else.
+USUAL = {"window": "full", "mode": "stream", "input": "uniform", "precision": "fp32"}
 
 
 @dataclass(frozen=True)
@@ -222,6 +224,18 @@ def best_parameters(points: pd.DataFrame, by: pd.Series | None = None) -> pd.Dat
     keys = ["variant", "outcome", *PROBLEM, "fields", *CONDITION]
     best = order.drop_duplicates(keys, keep="first").drop(columns="_score")
     return best.sort_values([*keys], kind="stable").reset_index(drop=True)
+
+
+def select(lines: pd.DataFrame, **values: Any) -> pd.DataFrame:
+    """The lines whose columns have these values; an empty frame may lack the columns."""
+    for name, value in values.items():
+        lines = lines[lines[name] == value] if len(lines) else lines
+    return lines
+
+
+def passed(points: pd.DataFrame, **values: Any) -> pd.DataFrame:
+    """The verified points whose columns have these values."""
+    return select(points, outcome="passed", **values)
 
 
 def form_order(form: str) -> tuple[int, str]:

@@ -13,7 +13,6 @@ from matplotlib.patches import Rectangle
 
 from plots import style
 from plots.figures import _panels
-from plots.tables.best_table import USUAL
 from plots.tidy import form_order
 
 TITLE_IN, LABEL_IN, BOTTOM_IN, CHAR_IN = 0.38, 0.115, 0.08, 0.0435
@@ -42,13 +41,6 @@ class Panel:
     columns: list[str]
     cells: dict[tuple[str, str], Cell]
     edges: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
-
-
-def usual(points: pd.DataFrame) -> pd.DataFrame:
-    """What a map of forms shows: full window, mode stream, uniform input, fp32."""
-    for name, value in USUAL.items():
-        points = points[points[name] == value]
-    return points
 
 
 def by_form(lines: pd.DataFrame) -> list[tuple[str, list[str], list[str], pd.DataFrame]]:

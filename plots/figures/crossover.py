@@ -12,7 +12,7 @@ from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _cells, _classes
 from plots.figures._panels import FORM_TITLES
 from plots.tables import best_table
-from plots.tidy import ResultSet
+from plots.tidy import USUAL, ResultSet, select
 
 ORDER = 60
 TITLE = "Crossover map"
@@ -23,7 +23,7 @@ SUFFIXES = {"compute": "", "compute + plan": "_plan"}
 def draw(results: ResultSet) -> list[Result]:
     """A map per accounting of best_table, whose judgement it shows."""
     points = results.feeding("crossover")
-    table = _cells.usual(best_table.of_set(results, "crossover"))
+    table = select(best_table.of_set(results, "crossover"), **USUAL)
     if table.empty:
         return [Omitted("crossover", "no verified time in this set", "beyond")]
     families = dict(zip(points["variant"], points["family"]))

@@ -12,7 +12,7 @@ from plots.figures import _cells
 from plots.figures._panels import FORM_TITLES
 from plots.metrics import MICRO, si_time
 from plots.tables.best_table import undecided
-from plots.tidy import PROBLEM, ResultSet
+from plots.tidy import PROBLEM, USUAL, ResultSet, passed
 
 ORDER = 62
 TITLE = "Distance to the floor"
@@ -24,9 +24,9 @@ BOUNDS = {"launch": "launch", "memory": "memory", "direct": "direct", "fft": "FF
 def distances(points: pd.DataFrame, ceilings: limits.Ceilings) -> pd.DataFrame:
     """The fastest passed line per problem with `floor_us`, `bound` (see plots.floor.bound_by) and
     `factor`: its compute time over the floor; without the cells that best_table leaves undecided."""
-    passed = _cells.usual(points[points["outcome"] == "passed"])
-    passed = passed[~undecided(passed)]
-    fastest = passed.sort_values(["compute_us", "variant", "params"], kind="stable")
+    verified = passed(points, **USUAL)
+    verified = verified[~undecided(verified)]
+    fastest = verified.sort_values(["compute_us", "variant", "params"], kind="stable")
     fastest = fastest.drop_duplicates(PROBLEM, keep="first")
     if fastest.empty:
         return fastest

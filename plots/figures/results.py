@@ -16,9 +16,9 @@ from plots.tables import results as table
 from plots.tidy import ResultSet
 
 ORDER = 96
-TITLE = table.TITLE
+TITLE = table.TABLE.title
 SECTION = "results"
-MISSING = f"not measured in this set ({table.COMMAND})"
+MISSING = f"not measured in this set ({table.TABLE.command})"
 PANELS = (("time_us", "Time ratio"), ("moved_bytes", "Bytes ratio"), ("energy_uj", "Energy ratio"))
 BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"
 LOOKS = {  # colour by how the output is made, filled where the boundary is zeros
@@ -83,7 +83,7 @@ def _relative(lines: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
             table.byte_text(base["moved_bytes"]),
             table.energy_text(base["energy_uj"]),
         ]
-        texts.append(f"{table.label(base)}\n{', '.join(one for one in values if one != table.MISSING)}")
+        texts.append(f"{table.label(*base[table.NAMED])}\n{', '.join(one for one in values if one != table.MISSING)}")
         kept.append(own.assign(row=len(kept), **{column: own[column] / base[column] for column, _ in PANELS}))
     return pd.concat(kept, ignore_index=True), texts
 

@@ -12,10 +12,10 @@ from matplotlib.lines import Line2D
 from plots import ceilings as limits
 from plots import style
 from plots.drawing import Drawing, Omitted, Result
-from plots.figures import _cells, _panels
+from plots.figures import _panels
 from plots.figures._panels import FORM_TITLES
 from plots.metrics import METRICS
-from plots.tidy import ResultSet, form_order
+from plots.tidy import USUAL, ResultSet, form_order, passed
 
 ORDER = 64
 TITLE = "Roofline"
@@ -30,9 +30,11 @@ ROOFS = [  # field of Ceilings, label, dash
 def best_points(points: pd.DataFrame) -> pd.DataFrame:
     """Per variant, form and size the passed line with the highest rate of useful work, counts and
     parameters free; with `rate` (FLOP/s) and `intensity` (FLOP per compulsory byte)."""
-    passed = _cells.usual(points[points["outcome"] == "passed"])
-    passed = passed.assign(rate=METRICS["useful_flops"].of(passed), intensity=2.0 * passed["fmas"] / passed["bytes"])
-    ranked = passed.sort_values(["rate", "params"], ascending=[False, True], kind="stable")
+    verified = passed(points, **USUAL)
+    verified = verified.assign(
+        rate=METRICS["useful_flops"].of(verified), intensity=2.0 * verified["fmas"] / verified["bytes"]
+    )
+    ranked = verified.sort_values(["rate", "params"], ascending=[False, True], kind="stable")
     best = ranked.drop_duplicates(["variant", "form", "size"], keep="first")
     return best.sort_values(["variant", "form", "intensity"], kind="stable")
 

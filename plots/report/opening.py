@@ -10,8 +10,8 @@ import pandas as pd
 from plots import ceilings, imported, style
 from plots.drawing import Drawing
 from plots.figures import floor
-from plots.tables import best_table, beyond, outcomes
-from plots.tidy import ResultSet, form_order
+from plots.tables import beyond, outcomes
+from plots.tidy import USUAL, ResultSet, form_order, passed, select
 
 NAMED = 3  # winners that the sentence on the fastest names
 
@@ -19,21 +19,15 @@ NAMED = 3  # winners that the sentence on the fastest names
 def lines(results: ResultSet, table: pd.DataFrame, machine: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """(question, answer) of each; `table` is best_table's, `machine` the facts of the machine. A set without a verified
     time has none."""
-    passed = results.points[results.points["outcome"] == "passed"]
-    if passed.empty or imported.record(results):
+    verified = passed(results.points)
+    if verified.empty or imported.record(results):
         return []
-    found = [("What was measured", _measured(passed)), ("On which machine", _machine(results, machine))]
-    own = _usual(table[table["accounting"] == "compute"])
+    found = [("What was measured", _measured(verified)), ("On which machine", _machine(results, machine))]
+    own = select(table, accounting="compute", **USUAL)
     if len(own):
         found.append(("What is fastest", _fastest(results, own)))
         found.append(("How far from the floor", _floor(results)))
     return [*found, ("How it was checked", _checked(results))]
-
-
-def _usual(table: pd.DataFrame) -> pd.DataFrame:
-    for name, value in best_table.USUAL.items():
-        table = table[table[name] == value]
-    return table
 
 
 def _measured(passed: pd.DataFrame) -> str:

@@ -15,8 +15,9 @@ from plots.figures._panels import FORM_TITLES
 from plots.metrics import MICRO, si_time
 from plots.report import opening
 from plots.report.inline_svg import inline
-from plots.tables import best_table, outcomes
-from plots.tidy import ResultSet, form_order
+from plots.tables import best_table, outcomes, real_input
+from plots.tables.table import Pages, chapters
+from plots.tidy import USUAL, ResultSet, form_order, passed, select
 
 TEMPLATES = Path(__file__).with_name("templates")
 FACTS = {  # fact of --machine -> what a reader calls it
@@ -105,7 +106,7 @@ def method(results: ResultSet) -> list[str]:
     """Sentences on how the times of this set came about."""
     if imported.record(results):
         return imported.method(results)
-    points = results.points[results.points["outcome"] == "passed"]
+    points = passed(results.points)
     if points.empty:
         return ["No verified time in this set."]
     modes = sorted(points["mode"].unique())
@@ -149,9 +150,7 @@ OVERVIEW_CELLS = 3  # a size measured for fewer forms and counts is in the table
 def overview_cells(points: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
     """Winners by form, count and size, each with a tint of its variant's colour."""
     families = dict(zip(points["variant"], points["family"]))
-    usual = table
-    for name, value in best_table.USUAL.items():
-        usual = usual[usual[name] == value]
+    usual = select(table, **USUAL)
     sizes = list(best_table.overview(usual, OVERVIEW_CELLS).columns[2:])
     lines: dict[tuple[str, str], dict[str, Any]] = {}
     for _, row in usual.iterrows():
@@ -206,15 +205,12 @@ def _figure(drawing: Drawing) -> dict[str, Any]:
 
 
 def build(
-    results: ResultSet,
-    table: pd.DataFrame,
-    drawings: list[Drawing],
-    omitted: list[Omitted],
-    svgs: dict[str, str],
-    real_tables: list[dict[str, Any]],
-    front: list[dict[str, Any]],
+    results: ResultSet, drawings: list[Drawing], omitted: list[Omitted], svgs: dict[str, str], pages: Pages
 ) -> str:
-    """HTML of the report. `svgs` maps a drawing's name to the text of its SVG file."""
+    """HTML of the report. `svgs` maps a drawing's name to the text of its SVG file; `pages` is what the tables say."""
+    table = best_table.of_set(results)
+    # A set without a verified time has no chapters.
+    front = chapters(pages) if (results.points["outcome"] == "passed").any() else []
     counts = outcomes.counts(results.rows)
     trouble = {name: int(counts[name].sum()) for name in ("incorrect", "failed") if name in counts.columns}
     facts_found = facts(results.runs)
@@ -260,7 +256,7 @@ def build(
         front=[{**one, "figures": [_figure(d) for d in in_chapters if d.section == one["id"]]} for one in front],
         sections=sections([d for d in drawings if d.section not in ("real", "summary") and d not in in_chapters]),
         real=[_figure(d) for d in real_drawings],
-        real_tables=real_tables,
+        real_tables=real_input.tables(results.folder),
         omitted=by_reason(o for o in omitted if o.section != "real"),
         real_omitted=[o for o in omitted if o.section == "real"],
         counts=_grid(counts.assign(variant=counts["variant"].map(str))),

@@ -33,6 +33,7 @@ from plots.report.page import run_lines
 from plots.sets import available
 from plots.tables import best_table, beyond, summary
 from plots.tables.claims import verdicts
+from plots.tables.table import readable
 from plots.tables.text import line_of, markdown
 from xcorr.errors import Parser, UserError, command, nearest
 from xcorr.files import resolved
@@ -182,14 +183,18 @@ def beyond_full_block(sources: Sources, words: Sequence[str]) -> str:
     """How far ahead of the paper's best and from the floor a published set is, and in which mode."""
     key, _ = sources.published(words)
     found = beyond.of_set(sources.load(key))
-    return "\n".join([beyond.text(f"`{key}`", found), markdown(beyond.readable(found.lines))])
+    return "\n".join([beyond.text(f"`{key}`", found), markdown(readable(found.lines, beyond.SHOWN))])
 
 
 def summary_table_block(sources: Sources, words: Sequence[str]) -> str:
     """Ten typical problems of a published set."""
     key, _ = sources.published(words)
     lines = summary.typical(summary.cells(sources.load(key)))
-    return markdown(summary.readable(lines)) if len(lines) else "No time of one of the paper's algorithms in the set.\n"
+    return (
+        markdown(readable(lines, summary.SHOWN))
+        if len(lines)
+        else "No time of one of the paper's algorithms in the set.\n"
+    )
 
 
 def summary_figure_block(sources: Sources, words: Sequence[str]) -> str:
@@ -205,7 +210,7 @@ def claims_block(sources: Sources, words: Sequence[str]) -> str:
     """Claims of the paper by verdict, then each of them."""
     key, _ = sources.published(words)
     results = sources.load(key)
-    return f"{campaign(results)}\n\n{verdicts.body(verdicts.table(results))}".lstrip()
+    return f"{campaign(results)}\n\n{verdicts.page(verdicts.table(results)).markdown()}".lstrip()
 
 
 WRITERS: dict[str, Callable[[Sources, Sequence[str]], str]] = {

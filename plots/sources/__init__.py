@@ -15,7 +15,7 @@ PLOTS = Path(__file__).resolve().parent.parent
 
 def modules(kind: str) -> list[ModuleType]:
     """The modules of `figures` or `tables`, sorted by name. Names that start with an underscore are helpers."""
-    paths = [*PLOTS.glob(f"{kind}/[!_]*.py"), *PLOTS.glob(f"sources/*/{kind}/[!_]*.py")]
+    paths = [*PLOTS.glob(f"{kind}/**/[!_]*.py"), *PLOTS.glob(f"sources/*/{kind}/[!_]*.py")]
     return [_module(path) for path in sorted(paths, key=lambda path: (path.name, path))]
 
 

@@ -15,39 +15,21 @@ from typing import Any
 import pandas as pd
 
 from plots import style
-from plots.tables.text import markdown
-from plots.tidy import PROBLEM, ResultSet
+from plots.tables.table import Column, Grid, Page, Table, known
+from plots.tidy import PROBLEM, ResultSet, passed
 from xcorr.errors import UserError
 
-CHAPTER = 80
 FILE = "accuracy_offset.csv"
-FILE_COLUMNS = [
-    "variant",
-    "precision",
-    "input",
-    "problem",
-    "params",
-    "max_relative_error",
-    "rel_l2_error",
-    "argmax_agrees",
-]
+FILE_COLUMNS = "variant precision input problem params max_relative_error rel_l2_error argmax_agrees".split()
+NUMBER = known("{:.2g}")
+PEAKS = {"true": "agrees", "false": "elsewhere"}
 WRITER = "conformance --errors"
 OFFSET = "offset"  # 1e4 + noise in [-1, 1)
 LINE = ["variant", "precision", "sums"]
-COLUMNS = [
-    *LINE,
-    "points",
-    "rows",
-    "rows_peak_elsewhere",
-    "rel_l2_error",
-    "bound_share",
-    "l2_bound_share",
-    "offset_max_relative_error",
-    "offset_rel_l2_error",
-    "offset_problem",
-    "offset_params",
-    "offset_argmax_agrees",
-]
+COUNTS = ["points", "rows", "rows_peak_elsewhere"]
+OFFSET_TEXTS = ["offset_problem", "offset_params", "offset_argmax_agrees"]
+OFFSET_ERRORS = ["offset_max_relative_error", "offset_rel_l2_error"]
+COLUMNS = [*LINE, *COUNTS, "rel_l2_error", "bound_share", "l2_bound_share", *OFFSET_ERRORS, *OFFSET_TEXTS]
 ABOUT = (
     "Relative L2 error: norm of the error divided by the norm of the float64 reference. Share of the bound: error of the "
     "worst output divided by the largest error that still counts as correct. Both are the largest of all verified rows of "
@@ -86,7 +68,7 @@ def load(folder: Path | None) -> pd.DataFrame | None:
 
 def table(results: ResultSet) -> pd.DataFrame:
     """One line per variant and precision, see COLUMNS; NaN and empty text where something was not measured."""
-    rows = _with_sums(results.rows[results.rows["outcome"] == "passed"])
+    rows = _with_sums(passed(results.rows))
     lines = {}
     for key, own in rows.groupby(LINE, sort=True):
         peaks = own["argmax_agrees"] == "false"
@@ -113,10 +95,8 @@ def table(results: ResultSet) -> pd.DataFrame:
             }
     named = [dict(zip(LINE, key)) | line for key, line in sorted(lines.items())]
     found = pd.DataFrame(named, columns=COLUMNS)
-    text = ["offset_problem", "offset_params", "offset_argmax_agrees"]
-    found[text] = found[text].fillna("")
-    counts = ["points", "rows", "rows_peak_elsewhere"]
-    found[counts] = found[counts].fillna(0).astype(int)
+    found[OFFSET_TEXTS] = found[OFFSET_TEXTS].fillna("")
+    found[COUNTS] = found[COUNTS].fillna(0).astype(int)
     return found
 
 
@@ -138,36 +118,25 @@ def _place_of_largest(values: pd.Series) -> Any:
     return values.isna().idxmax() if values.isna().any() else values.idxmax()
 
 
-def readable(found: pd.DataFrame, has_offset: bool) -> pd.DataFrame:
-    """The table as people read it; without the columns of the offset where that was not measured."""
-    shown = pd.DataFrame(
-        {
-            "Variant": [_label(*line) for line in zip(*(found[name] for name in LINE))],
-            "Points": found["points"],
-            "Rows": found["rows"],
-            "Peak elsewhere (rows)": found["rows_peak_elsewhere"],
-            "Relative L2 error": found["rel_l2_error"].map(_number),
-            "Share of the bound": found["bound_share"].map(_number),
-        }
-    )
+def columns(found: pd.DataFrame, has_offset: bool) -> list[Column]:
+    """What a reader sees; without the columns of the offset where that was not measured."""
+    shown = [
+        ("Variant", " ".join(LINE), _label),
+        ("Points", "points"),
+        ("Rows", "rows"),
+        ("Peak elsewhere (rows)", "rows_peak_elsewhere"),
+        ("Relative L2 error", "rel_l2_error", NUMBER),
+        ("Share of the bound", "bound_share", NUMBER),
+    ]
     if found["l2_bound_share"].notna().any():
-        shown["Share of the L2 bound"] = found["l2_bound_share"].map(_number)
-    if has_offset:
-        there = found["offset_problem"] != ""
-        shown["Offset: largest error"] = [
-            _measured(value, known) for value, known in zip(found["offset_max_relative_error"], there)
-        ]
-        shown["Offset: relative L2 error"] = [
-            _measured(value, known) for value, known in zip(found["offset_rel_l2_error"], there)
-        ]
-        shown["Offset: peak"] = [
-            {"true": "agrees", "false": "elsewhere"}.get(said, "not measured") for said in found["offset_argmax_agrees"]
-        ]
-        shown["Offset: worst at"] = [
-            f"{problem}, {params}" if params else problem
-            for problem, params in zip(found["offset_problem"], found["offset_params"])
-        ]
-    return shown
+        shown.append(("Share of the L2 bound", "l2_bound_share", NUMBER))
+    offset = [
+        ("Offset: largest error", "offset_max_relative_error offset_problem", _measured),
+        ("Offset: relative L2 error", "offset_rel_l2_error offset_problem", _measured),
+        ("Offset: peak", "offset_argmax_agrees", lambda said: PEAKS.get(said, "not measured")),
+        ("Offset: worst at", "offset_problem offset_params", lambda *place: ", ".join(filter(None, place))),
+    ]
+    return [*shown, *(offset if has_offset else [])]
 
 
 def by_input(measured: pd.DataFrame) -> pd.DataFrame:
@@ -185,12 +154,8 @@ def by_input(measured: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["Variant", *inputs])
 
 
-def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.2g}"
-
-
-def _measured(value: float, known: bool) -> str:
-    return ("not finite" if math.isnan(value) else f"{value:.2g}") if known else "not measured"
+def _measured(value: float, there: object) -> str:
+    return ("not finite" if math.isnan(value) else f"{value:.2g}") if there else "not measured"
 
 
 def summary(found: pd.DataFrame) -> str:
@@ -207,34 +172,19 @@ def summary(found: pd.DataFrame) -> str:
     )
 
 
-def notes(results: ResultSet, found: pd.DataFrame) -> list[str]:
-    """What stands above the tables."""
-    has_offset = load(results.folder) is not None
+def page(results: ResultSet) -> Page | None:
+    """What the table says of a set; None of one without a verified row."""
+    found, measured = table(results), load(results.folder)
+    if found.empty:
+        return None
+    has_offset = measured is not None
     offset = f"Offset: the inputs are 1e4 plus noise in [-1, 1). {ABOUT_OFFSET}" if has_offset else ABSENT
-    return [summary(found), ABOUT, offset]
-
-
-def files(results: ResultSet) -> dict[str, str]:
-    """Texts of the table by file name; none for a set without a verified row."""
-    found = table(results)
-    if found.empty:
-        return {}
-    measured = load(results.folder)
-    parts = ["# Accuracy\n", *(f"{note}\n" for note in notes(results, found))]
-    parts.append(markdown(readable(found, measured is not None)))
+    notes = [summary(found), ABOUT, offset]
+    text: list[str | Grid] = [Grid(found, columns(found, has_offset), "Every variant", file="accuracy", digits=4)]
     if measured is not None:
-        parts += [f"## By kind of input\n\n{ABOUT_OFFSET}\n", markdown(by_input(measured))]
-    csv = found.to_csv(index=False, float_format="%.4g", lineterminator="\n")
-    return {"accuracy.md": "\n".join(parts), "accuracy.csv": csv}
+        by = Grid(by_input(measured), title="Largest error by kind of input", open=False)
+        text += ["## By kind of input", ABOUT_OFFSET, by]
+    return Page([*notes, *text], notes)
 
 
-def chapter(results: ResultSet) -> list[dict[str, Any]]:
-    """The chapter of the report (see plots.front); none for a set without a verified row."""
-    found = table(results)
-    if found.empty:
-        return []
-    measured = load(results.folder)
-    tables = [("Every variant", readable(found, measured is not None), True)]
-    if measured is not None:
-        tables.append(("Largest error by kind of input", by_input(measured), False))
-    return [{"id": "accuracy", "title": "Accuracy", "notes": notes(results, found), "tables": tables}]
+TABLE = Table("accuracy", "Accuracy", page, chapter=80)

@@ -13,10 +13,10 @@ import pandas as pd
 
 from plots.metrics import MICRO, si_time
 from plots.tables import best_table
-from plots.tables.text import csv, markdown
+from plots.tables.table import Grid, Page, Table
+from plots.tables.text import csv
 from plots.tidy import PROBLEM, ResultSet
 
-CHAPTER = 10
 MODES = {
     "stream": "launches back to back",
     "graph": "replay of a CUDA graph",
@@ -55,25 +55,13 @@ def notes(found: pd.DataFrame) -> list[str]:
     ]
 
 
-def files(results: ResultSet) -> dict[str, str]:
-    """Texts of the table by file name; none for a set that was measured in one mode."""
+def page(results: ResultSet) -> Page | None:
+    """What the table says of a set; None of one that was measured in one mode."""
     found = table(results)
     if found.empty:
-        return {}
-    parts = ["# Best algorithm by mode\n", *(f"{note}\n" for note in notes(found)), markdown(readable(found))]
-    return {"best_by_mode.md": "\n".join(parts), "best_by_mode.csv": csv(found)}
+        return None
+    grid = Grid(readable(found), title="Every problem that was measured in several modes")
+    return Page([*notes(found), grid], more={"best_by_mode.csv": csv(found)})
 
 
-def chapter(results: ResultSet) -> list[dict[str, Any]]:
-    """The chapter of the report (see plots.front); none for a set that was measured in one mode."""
-    found = table(results)
-    if found.empty:
-        return []
-    return [
-        {
-            "id": "modes",
-            "title": "Best algorithm by mode",
-            "notes": notes(found),
-            "tables": [("Every problem that was measured in several modes", readable(found), True)],
-        }
-    ]
+TABLE = Table("best_by_mode", "Best algorithm by mode", page, chapter=10, id="modes")

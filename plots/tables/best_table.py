@@ -17,8 +17,10 @@ from plots.metrics import MICRO, si_time
 from plots.noise import noise_us
 from plots.tables import coverage
 from plots.tables.coverage import CELL
-from plots.tables.text import csv, markdown, tex_escape
-from plots.tidy import CONDITION, ResultSet, best_parameters, form_order
+from plots.tables.table import MISSING, PARAMETERS, TIME, Grid, Page, Table
+from plots.tables.table import readable as read
+from plots.tables.text import csv, tabular, tex_escape
+from plots.tidy import CONDITION, USUAL, ResultSet, best_parameters, form_order, passed, select
 
 ACCOUNTINGS: dict[str, tuple[str, Callable[[pd.DataFrame], pd.Series]]] = {
     "compute": ("plan kept between calls", metrics.seconds),
@@ -26,29 +28,12 @@ ACCOUNTINGS: dict[str, tuple[str, Callable[[pd.DataFrame], pd.Series]]] = {
 }
 BETWEEN = {"compute": "between_us", "compute + plan": "between_plan_us"}  # spread between runs of an accounting's time
 COLUMNS = [
-    "accounting",
-    *CELL,
-    "counts",
-    "size",
-    "best",
-    "params",
-    "time_us",
-    "sd_us",
-    "n",
-    "runs",
-    "tied_with",
-    "runner_up",
-    "runner_up_params",
-    "runner_up_us",
-    "margin",
-    "is_tie",
-    "contenders",
-    "missing_families",
-    "peak_disagrees",
+    *("accounting", *CELL),
+    *"counts size best params time_us sd_us n runs tied_with runner_up runner_up_params runner_up_us".split(),
+    *"margin is_tie contenders missing_families peak_disagrees".split(),
 ]
 UNASKED, PEAK = "†", "‡"
 NAMES = 3  # of a tie that a cell of a table names
-USUAL = {"window": "full", "mode": "stream", "input": "uniform", "precision": "fp32"}
 
 
 def of_set(results: ResultSet, name: str = "best_table") -> pd.DataFrame:
@@ -66,15 +51,15 @@ def best_table(points: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.Dat
     truth's. Without any plan in the set the second accounting would repeat the first and is left out, and so are
     cells in which no transform was measured although its form has some (`left_out` names them).
     """
-    passed = points[points["outcome"] == "passed"]
-    mask = undecided(passed)
-    cells = passed[mask].drop_duplicates(CELL)
-    passed = passed[~mask]
+    times = passed(points)
+    mask = undecided(times)
+    cells = times[mask].drop_duplicates(CELL)
+    times = times[~mask]
     records = []
     for accounting, (_, time_of) in ACCOUNTINGS.items():
-        if accounting != "compute" and not (passed["plan_us"] > 0).any():
+        if accounting != "compute" and not (times["plan_us"] > 0).any():
             continue
-        timed = passed.assign(time_us=time_of(passed) / MICRO, between_us=passed[BETWEEN[accounting]])
+        timed = times.assign(time_us=time_of(times) / MICRO, between_us=times[BETWEEN[accounting]])
         absent = coverage.missing(timed, rows)
         best = best_parameters(timed, timed["time_us"])
         for values, cell in best.groupby(CELL, sort=False):
@@ -160,14 +145,8 @@ def _judge(cell: pd.DataFrame) -> dict[str, object]:
     tied = [r["variant"] for r in rest if r["time_us"] - first["time_us"] <= noise_us(first, r)]
     second = rest[0] if rest else None
     return {
-        "counts": first["counts"],
-        "size": first["size"],
+        **first[["counts", "size", "params", "time_us", "sd_us", "n", "runs"]].to_dict(),
         "best": first["variant"],
-        "params": first["params"],
-        "time_us": first["time_us"],
-        "sd_us": first["sd_us"],
-        "n": first["n"],
-        "runs": first["runs"],
         "tied_with": ";".join(tied),
         "runner_up": "" if second is None else second["variant"],
         "runner_up_params": "" if second is None else second["params"],
@@ -187,9 +166,8 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
         if (table[name] != usual).any():
             shown[name.capitalize()] = table[name]
     shown["Best variant"] = [_names(row) + signs(row) for _, row in table.iterrows()]
-    shown["Parameters"] = [text.replace(";", ", ") or "–" for text in table["params"]]
-    shown["Time"] = [si_time(time * MICRO) for time in table["time_us"]]
-    shown["Runner-up"] = [style.label(name) if name else "–" for name in table["runner_up"]]
+    shown[["Parameters", "Time"]] = read(table, (PARAMETERS, TIME)).to_numpy()
+    shown["Runner-up"] = [style.label(name) if name else MISSING for name in table["runner_up"]]
     shown["Margin"] = [_margin(row) for _, row in table.iterrows()]
     return shown
 
@@ -208,16 +186,14 @@ def _names(row: pd.Series) -> str:
 def _margin(row: pd.Series) -> str:
     if row["is_tie"]:
         return "tie"
-    return "–" if math.isnan(row["margin"]) else f"{row['margin']:.2f}x"
+    return MISSING if math.isnan(row["margin"]) else f"{row['margin']:.2f}x"
 
 
 def overview(table: pd.DataFrame, least: int = 1) -> pd.DataFrame:
     """Winners only, lines form and count, columns size: the paper's Table 1. One accounting and the
     usual window, mode and input; of several precisions fp32. Sizes with fewer than `least` cells (in
     a small table: than half of them), and lines without a cell, are left out."""
-    usual = table
-    for name, value in USUAL.items():
-        usual = usual[usual[name] == value]
+    usual = select(table, **USUAL)
     sizes = list(
         dict.fromkeys(
             usual.assign(area=(usual["left_rows"] * usual["left_cols"]).astype(float)).sort_values(["area", "size"])[
@@ -256,44 +232,27 @@ def present_accountings(table: pd.DataFrame) -> list[str]:
     return [name for name in ACCOUNTINGS if (table["accounting"] == name).any()]
 
 
-def to_markdown(table: pd.DataFrame) -> str:
-    """Markdown: a heading and a table per accounting, and the cells that were left out."""
-    parts = ["# Best algorithm\n"]
-    for name in present_accountings(table):
-        shown = readable(table[table["accounting"] == name])
-        parts += [f"## {name.capitalize()} ({ACCOUNTINGS[name][0]})\n", markdown(shown)]
-        parts += [f"{line}\n" for line in footnotes(table[table["accounting"] == name])]
-    if len(parts) == 1:
-        parts.append("No verified time in this set.\n")
-    parts += [f"{line}\n" for line in [*rule(table), *left_out(table)]]
-    return "\n".join(parts)
-
-
 def rule(table: pd.DataFrame) -> list[str]:
     """One sentence about what a tie is, if the table has some."""
     return [table.attrs["tie_rule"]] if table["is_tie"].any() and "tie_rule" in table.attrs else []
 
 
-def to_tex(table: pd.DataFrame) -> str:
-    """LaTeX: a complete tabular per accounting, no package needed."""
-    parts = []
+def page(table: pd.DataFrame) -> Page:
+    """What is said of the best_table of a set: a table per accounting, and the cells that were left out."""
+    text: list[str | Grid] = []
+    tex = []
     for name in present_accountings(table):
-        shown = readable(table[table["accounting"] == name])
-        aligned = "".join("r" if c in ("Time", "Margin") else "l" for c in shown.columns)
-        rows = [[tex_escape(c) for c in shown.columns]]
-        rows += [[tex_escape(cell) for cell in row] for row in shown.to_numpy()]
-        text = [" & ".join(row) + r" \\" for row in rows]
-        body = "\n".join([r"\hline", text[0], r"\hline", *text[1:], r"\hline"])
-        head = f"% {name}: {ACCOUNTINGS[name][0]}"
-        below = "".join(f"\n\\par {tex_escape(line)}" for line in footnotes(table[table["accounting"] == name]))
-        parts.append(f"{head}\n\\begin{{tabular}}{{{aligned}}}\n{body}\n\\end{{tabular}}{below}\n")
-    return "\n".join(parts) or "% No verified time in this set.\n"
-
-
-def texts(table: pd.DataFrame) -> dict[str, str]:
-    """Texts of the table by file name."""
-    return {
-        "best_algorithm.md": to_markdown(table),
+        own = table[table["accounting"] == name]
+        shown, head = readable(own), ACCOUNTINGS[name][0]
+        text += [f"## {name.capitalize()} ({head})", Grid(shown), *footnotes(own)]
+        below = "".join(f"\n\\par {tex_escape(line)}" for line in footnotes(own))
+        tex.append(f"% {name}: {head}\n{tabular(shown, ('Time', 'Margin'))}{below}\n")
+    text = [*(text or ["No verified time in this set."]), *rule(table), *left_out(table)]
+    more = {
         "best_algorithm.csv": csv(table),
-        "best_algorithm.tex": to_tex(table),
+        "best_algorithm.tex": "\n".join(tex) or "% No verified time in this set.\n",
     }
+    return Page(text, more=more)
+
+
+TABLE = Table("best_algorithm", "Best algorithm", lambda results: page(of_set(results)))

@@ -25,10 +25,9 @@ import pandas as pd
 from experiments.compare.artifact import Baseline, load_baseline
 from plots import floor, noise, style, tidy
 from plots.ceilings import Ceilings, load
-from plots.metrics import MICRO, si_time
 from plots.sets import choose
-from plots.tables import best_table
 from plots.tables.best_by_mode import MODES
+from plots.tables.table import FORM, MATRICES, Grid, Page, Table, duration, known, readable
 from plots.tables.text import csv, markdown
 from xcorr.errors import Parser, UserError, command
 
@@ -36,21 +35,23 @@ BASELINE = "h200_artifact"
 CELL = ["form", "left_rows", "lefts", "rights"]
 COLUMNS = [
     *CELL,
-    "baseline_us",
-    "paper_us",
-    "paper_by",
-    "ours_us",
-    "variant",
-    "params",
-    "speedup",
-    "is_tie",
-    "new_us",
-    "new_variant",
-    "new_speedup",
-    "floor_us",
-    "distance",
+    *"baseline_us paper_us paper_by ours_us variant params speedup is_tie".split(),
+    *"new_us new_variant new_speedup floor_us distance".split(),
 ]
 MODE_COLUMNS = ["mode", *tidy.PROBLEM, "counts", "size", "best", "best_us", "without", "without_us", "speedup"]
+RATIO = known("{:.2f}x")
+SHOWN = (
+    *(FORM, MATRICES),
+    ("Size", "left_rows", "{0}x{0}".format),
+    ("Artifact", "baseline_us", duration),
+    ("Paper's best", "paper_us", duration),
+    ("Ours", "ours_us", duration),
+    ("Variant", "variant", lambda name: style.label(name) if isinstance(name, str) else "not measured"),
+    ("Speed-up", "speedup is_tie", lambda ratio, is_tie: RATIO(ratio) + (" (tie)" if is_tie else "")),
+    ("New alone", "new_speedup", RATIO),
+    ("Floor", "floor_us", duration),
+    ("Distance", "distance", RATIO),
+)
 
 
 @dataclass(frozen=True)
@@ -91,10 +92,9 @@ def baseline_us(row: Mapping[str, str]) -> float:
 
 def usual(points: pd.DataFrame) -> pd.DataFrame:
     """The verified points that a baseline's cells can be compared with: CUDA, equal squares, usual conditions."""
-    for name, value in best_table.USUAL.items():
-        points = points[points[name] == value]
+    points = tidy.passed(points, backend="cuda", **tidy.USUAL)
     sides = [points[name] == points["left_rows"] for name in ("left_cols", "right_rows", "right_cols")]
-    return points[np.logical_and.reduce(sides) & (points["outcome"] == "passed") & (points["backend"] == "cuda")]
+    return points[np.logical_and.reduce(sides)]
 
 
 def table(points: pd.DataFrame, what: dict[str, Any], baseline: Baseline, ceilings: Ceilings | str) -> pd.DataFrame:
@@ -137,10 +137,8 @@ def table(points: pd.DataFrame, what: dict[str, Any], baseline: Baseline, ceilin
 def by_mode(points: pd.DataFrame, new_families: Sequence[str]) -> pd.DataFrame:
     """The fastest of all variants against the fastest without the new families; see MODE_COLUMNS. Of the problems
     that were measured in every mode of MODES; a mode in which a problem has no rival has no line of it."""
-    usual_but_mode = {name: value for name, value in best_table.USUAL.items() if name != "mode"}
-    points = points[(points["outcome"] == "passed") & (points["backend"] == "cuda")]
-    for name, value in usual_but_mode.items():
-        points = points[points[name] == value]
+    usual_but_mode = {name: value for name, value in tidy.USUAL.items() if name != "mode"}
+    points = tidy.passed(points, backend="cuda", **usual_but_mode)
     points = points[points["mode"].isin(MODES)].sort_values(["compute_us", "variant", "params"], kind="stable")
     points = points[points.groupby(tidy.PROBLEM)["mode"].transform("nunique") == len(MODES)]
     lines = []
@@ -149,19 +147,8 @@ def by_mode(points: pd.DataFrame, new_families: Sequence[str]) -> pd.DataFrame:
             rivals = cell[~cell["family"].isin(new_families)]
             if len(rivals):
                 best, without = cell.iloc[0], rivals.iloc[0]
-                lines.append(
-                    (
-                        mode,
-                        *values,
-                        best["counts"],
-                        best["size"],
-                        best["variant"],
-                        best["compute_us"],
-                        without["variant"],
-                        without["compute_us"],
-                        without["compute_us"] / best["compute_us"],
-                    )
-                )
+                times = [one[name] for one in (best, without) for name in ("variant", "compute_us")]
+                lines.append((mode, *values, best["counts"], best["size"], *times, times[3] / times[1]))
     return pd.DataFrame(lines, columns=MODE_COLUMNS)
 
 
@@ -278,34 +265,6 @@ def reached(lines: pd.DataFrame, bars: Bars) -> bool:
     return bool(len(ratios)) and ratios.notna().all() and _mean(ratios) >= bars.mean and ratios.min() >= bars.least
 
 
-def readable(lines: pd.DataFrame) -> pd.DataFrame:
-    """The table as people read it."""
-
-    def time(us: float) -> str:
-        return "–" if math.isnan(us) else si_time(us * MICRO)
-
-    def ratio(value: float) -> str:
-        return "–" if math.isnan(value) else f"{value:.2f}x"
-
-    return pd.DataFrame(
-        {
-            "Form": lines["form"],
-            "Matrices": [f"{a}-to-{b}" for a, b in zip(lines["lefts"], lines["rights"])],
-            "Size": [f"{n}x{n}" for n in lines["left_rows"]],
-            "Artifact": lines["baseline_us"].map(time),
-            "Paper's best": lines["paper_us"].map(time),
-            "Ours": lines["ours_us"].map(time),
-            "Variant": [style.label(name) if isinstance(name, str) else "not measured" for name in lines["variant"]],
-            "Speed-up": [
-                f"{ratio(one)} (tie)" if tie else ratio(one) for one, tie in zip(lines["speedup"], lines["is_tie"])
-            ],
-            "New alone": lines["new_speedup"].map(ratio),
-            "Floor": lines["floor_us"].map(time),
-            "Distance": lines["distance"].map(ratio),
-        }
-    )
-
-
 def of_set(results: tidy.ResultSet, name: str = BASELINE) -> Beyond:
     """What is said of a set; no lines where the baseline is of another machine."""
     raw, baseline = load_baseline(name)
@@ -319,16 +278,16 @@ def of_set(results: tidy.ResultSet, name: str = BASELINE) -> Beyond:
     return Beyond(lines, modes, bars, raw["title"], what.get("aside", ""))
 
 
-def files(results: tidy.ResultSet) -> dict[str, str]:
-    """Texts of the table by file name; none for a set of another machine than the baseline's."""
+def page(results: tidy.ResultSet) -> Page | None:
+    """What the table says of a set; None of one of another machine than the baseline's."""
     found = of_set(results)
     if found.lines.empty:
-        return {}
-    parts = [f"# Beyond the paper\n\n{text(f'`{results.key}`', found)}"]
-    if len(found.modes):
-        parts.append(markdown(mode_table(found.modes)))
-    page = "\n".join([*parts, markdown(readable(found.lines))])
-    return {"beyond.md": page, "beyond.csv": csv(found.lines), "beyond_modes.csv": csv(found.modes)}
+        return None
+    said, modes = text(f"`{results.key}`", found).removesuffix("\n"), Grid(mode_table(found.modes))
+    return Page([said, modes, Grid(found.lines, SHOWN, file="beyond")], more={"beyond_modes.csv": csv(found.modes)})
+
+
+TABLE = Table("beyond", "Beyond the paper", page)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -345,7 +304,7 @@ def run(argv: Sequence[str]) -> int:
     found = of_set(tidy.load(options.results / kind / key, key, kind))
     if found.lines.empty:
         raise UserError(f"machine key {key}: not the machine of the baseline; name the one that it was measured on")
-    print(markdown(readable(found.lines)))
+    print(markdown(readable(found.lines, SHOWN)))
     print(text(key, found))
     return int(not reached(found.lines, found.bars))
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import pandas as pd
 
-from plots import style, tidy
-from plots.metrics import si_time
-from plots.tables.text import csv, markdown
+from plots import tidy
+from plots.tables.table import FIELDS, FORM, MATRICES, SIZE, TIME, VARIANT, WINDOW, Grid, Page, Table, duration, known
 
-NAME = "fields"
-TITLE = "Fields of a problem"
-NONE = (
-    "This set has no row of a problem with fields. The experiment `fields` measures them: "
-    "`./scripts/reproduce.sh --preset quick --experiments fields`."
-)
-EXPLAINED = (
+ABOUT = (
     "Each line is a variant with its fastest parameters. The plain surface has the products of the same matrices with the same "
     "window, by the same variant, and no field; its time is given where it was measured."
 )
 PLACE = [*tidy.PROBLEM, *tidy.CONDITION]
 COLUMNS = [*tidy.PROBLEM, "fields", *tidy.CONDITION, "variant", "params", "time_us", "plain_us"]
+SHOWN = (
+    *(FORM, MATRICES, SIZE, WINDOW, FIELDS, VARIANT, TIME),
+    ("Plain surface", "plain_us", duration),
+    ("Times the plain", "time_us plain_us", lambda us, plain: known("{:.2f}")(us / plain)),
+)
 
 
 def table(results: tidy.ResultSet) -> pd.DataFrame:
@@ -30,8 +28,7 @@ def table(results: tidy.ResultSet) -> pd.DataFrame:
         points = points[points["fields"] != "same=yes"]
     if points.empty:
         return pd.DataFrame(columns=COLUMNS)
-    passed = [frame[frame["outcome"] == "passed"] for frame in (points, results.feeding(NAME))]
-    best, plain = (tidy.best_parameters(frame) for frame in passed)
+    best, plain = (tidy.best_parameters(tidy.passed(frame)) for frame in (points, results.feeding(TABLE.name)))
     times = plain.set_index(["variant", *PLACE])["compute_us"]
     keys = pd.MultiIndex.from_frame(best[["variant", *PLACE]])
     found = best.assign(time_us=best["compute_us"], plain_us=times.reindex(keys).to_numpy())
@@ -40,32 +37,18 @@ def table(results: tidy.ResultSet) -> pd.DataFrame:
     return found.iloc[places][COLUMNS].reset_index(drop=True)
 
 
-def readable(lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines as a reader sees them."""
-    sizes = lines[["left_rows", "left_cols", "right_rows", "right_cols"]].astype(int).to_numpy().tolist()
-    known = lines["plain_us"].notna()
-    return pd.DataFrame(
-        {
-            "Form": lines["form"],
-            "Matrices": [f"{a}-to-{b}" for a, b in zip(lines["lefts"], lines["rights"])],
-            "Size": [tidy.size_label(*one) for one in sizes],
-            "Window": lines["window"],
-            "Fields": [text.replace("/", ", ") for text in lines["fields"]],
-            "Variant": [style.label(*one) for one in zip(lines["variant"], lines["precision"])],
-            "Time": [si_time(us * 1e-6) for us in lines["time_us"]],
-            "Plain surface": [si_time(us * 1e-6) if there else "–" for us, there in zip(lines["plain_us"], known)],
-            "Times the plain": [
-                f"{us / plain:.2f}" if there else "–"
-                for us, plain, there in zip(lines["time_us"], lines["plain_us"], known)
-            ],
-        }
-    )
-
-
-def files(results: tidy.ResultSet) -> dict[str, str]:
-    """The files of the table; where the set has no such rows, one that says so."""
+def page(results: tidy.ResultSet) -> Page | None:
+    """What the table says of a set."""
     lines = table(results)
     if lines.empty:
-        return {f"{NAME}.md": f"# {TITLE}\n\n{NONE}\n"}
-    text = f"# {TITLE}\n\n{EXPLAINED}\n\n{markdown(readable(lines))}"
-    return {f"{NAME}.md": text, f"{NAME}.csv": csv(lines)}
+        return None
+    return Page([ABOUT, Grid(lines, SHOWN, file="fields")])
+
+
+TABLE = Table(
+    "fields",
+    "Fields of a problem",
+    page,
+    "./scripts/reproduce.sh --preset quick --experiments fields",
+    "This set has no row of a problem with fields. The experiment `fields` measures them: `{command}`.",
+)

@@ -17,39 +17,33 @@ from typing import Any
 import pandas as pd
 
 from plots import style, tidy
-from plots.metrics import MICRO, si_time
 from plots.sets import choose
-from plots.tables.text import csv, markdown
+from plots.tables.table import FORM, MISSING, PARAMETERS, TIME, Grid, Page, Table, duration, parameters, readable
+from plots.tables.text import markdown
 from xcorr.choice import auto
 from xcorr.choice.table import Point, Source, Times
 from xcorr.errors import Parser, command
 from xcorr.problem import Problem
 
 TARGET_MEAN, TARGET_WORST = 1.15, 1.6
-COLUMNS = [
-    "form",
-    "counts",
-    "size",
-    "window",
-    "variant",
-    "params",
-    "time_us",
-    "best",
-    "best_params",
-    "best_us",
-    "regret",
-    "why",
-]
+COLUMNS = "form counts size window variant params time_us best best_params best_us regret why".split()
+SHOWN = (
+    FORM,
+    ("Matrices", "counts"),
+    ("Size", "size"),
+    ("auto", "variant", lambda name: style.label(name) if name else MISSING),
+    *(PARAMETERS, TIME),
+    ("Best", "best", style.label),
+    ("Best parameters", "best_params", parameters),
+    ("Best time", "best_us", duration),
+    ("Regret", "regret", lambda value: "not measured" if math.isnan(value) else f"{value:.2f}"),
+    ("Why", "why"),
+)
 
 
 def times_of(points: pd.DataFrame) -> dict[Problem, dict[Point, float]]:
     """Mean times of the points that passed in the usual mode, input and precision, by problem."""
-    usual = points[
-        (points["outcome"] == "passed")
-        & (points["mode"] == "stream")
-        & (points["precision"] == "fp32")
-        & (points["input"] == "uniform")
-    ]
+    usual = tidy.passed(points, mode="stream", precision="fp32", input="uniform")
     found: dict[Problem, dict[Point, float]] = {}
     for values in usual[[*tidy.PROBLEM, "variant", "params", "compute_us"]].itertuples(index=False):
         *cells, variant, params, us = values
@@ -136,32 +130,13 @@ def summary(lines: pd.DataFrame) -> str:
     )
 
 
-def readable(lines: pd.DataFrame) -> pd.DataFrame:
-    """The table as people read it."""
-    return pd.DataFrame(
-        {
-            "Form": lines["form"],
-            "Matrices": lines["counts"],
-            "Size": lines["size"],
-            "auto": [style.label(name) if name else "–" for name in lines["variant"]],
-            "Parameters": [text.replace(";", ", ") or "–" for text in lines["params"]],
-            "Time": [si_time(us * MICRO) for us in lines["time_us"]],
-            "Best": [style.label(name) for name in lines["best"]],
-            "Best parameters": [text.replace(";", ", ") or "–" for text in lines["best_params"]],
-            "Best time": [si_time(us * MICRO) for us in lines["best_us"]],
-            "Regret": ["not measured" if math.isnan(value) else f"{value:.2f}" for value in lines["regret"]],
-            "Why": lines["why"],
-        }
-    )
-
-
-def files(results: tidy.ResultSet) -> dict[str, str]:
-    """Texts of the table by file name; none for a set without rows of the experiment."""
+def page(results: tidy.ResultSet) -> Page | None:
+    """What the table says of a set; None of one without rows of the experiment."""
     lines = table(results)
-    if lines.empty:
-        return {}
-    text = f"# Regret of auto\n\n{summary(lines)}\n\n{markdown(readable(lines))}"
-    return {"regret.md": text, "regret.csv": csv(lines)}
+    return Page([summary(lines), Grid(lines, SHOWN, file="regret")]) if len(lines) else None
+
+
+TABLE = Table("regret", "Regret of auto", page)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -179,7 +154,7 @@ def run(argv: Sequence[str]) -> int:
         results = tidy.load(options.results / kind / key, key, kind)
         lines = leave_one_size_out(results) if options.leave_one_size_out else table(results)
         if len(lines):
-            print(markdown(readable(lines)))
+            print(markdown(readable(lines, SHOWN)))
         print(f"{key}: {summary(lines)}")
         regrets = lines["regret"]
         missed |= not (

@@ -3,20 +3,12 @@ variant writes itself, and of the same with boundary circular."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
-from plots import style, tidy
-from plots.metrics import si_time
-from plots.tables.text import csv, markdown
+from plots import tidy
+from plots.tables.table import MISSING, TIME, VARIANT, Grid, Page, Table, known
 from xcorr.fields import Fields
 
-NAME = "results"
-TITLE = "Results that are not surfaces"
-CHAPTER = 70
-COMMAND = "./scripts/reproduce.sh --preset quick --experiments results"
-NONE = f"No peaks were measured beside surfaces in this set. `{COMMAND}` measures them, on a GPU."
 ABOUT = (
     "Each line has the fastest variant and parameters that make this output. A reduced surface is written by the variant and read "
     "by a kernel of the harness; a fused peak is written by the variant itself, 32 bytes a pair. Bytes are what must cross memory at "
@@ -28,13 +20,13 @@ CIRCULAR = ", circular"
 OUTPUTS = (PLAIN, REDUCED, FUSED, PLAIN + CIRCULAR, REDUCED + CIRCULAR, FUSED + CIRCULAR)
 PLACE = [*tidy.PROBLEM, "mode", "input", "precision"]
 COLUMNS = [*PLACE, "output", "variant", "params", "time_us", "moved_bytes", "energy_uj", "speedup"]
-MISSING = "–"
+NAMED = [*tidy.PROBLEM[1:], "mode"]
 
 
 def points(results: tidy.ResultSet) -> pd.DataFrame:
     """Verified points of the experiments that feed the table, with `output`, one of OUTPUTS, and `moved_bytes`."""
-    fed = {name for name, feeds in results.feeds.items() if NAME in feeds}
-    frames = [results.feeding(NAME) if fed else results.points.iloc[:0], results.with_fields]
+    fed = {name for name, feeds in results.feeds.items() if TABLE.name in feeds}
+    frames = [results.feeding(TABLE.name) if fed else results.points.iloc[:0], results.with_fields]
     frames = [_of(frame, fed) for frame in frames if len(frame)]
     found = (
         pd.concat([one for one in frames if len(one)], ignore_index=True) if any(map(len, frames)) else pd.DataFrame()
@@ -50,7 +42,7 @@ def points(results: tidy.ResultSet) -> pd.DataFrame:
 
 def _of(frame: pd.DataFrame, fed: set[str]) -> pd.DataFrame:
     own = [not fed.isdisjoint(names.split(";")) for names in frame["experiments"]]
-    return frame[pd.Series(own, frame.index, dtype=bool) & (frame["outcome"] == "passed")]
+    return tidy.passed(frame[pd.Series(own, frame.index, dtype=bool)])
 
 
 def output_of(fields: str, source_hash: str) -> str:
@@ -80,47 +72,29 @@ def table(results: tidy.ResultSet) -> pd.DataFrame:
     return best[COLUMNS].reset_index(drop=True)
 
 
-def label(line: pd.Series) -> str:
-    """A problem as a reader knows it: counts, size, window and mode where they are not the usual ones."""
-    size = tidy.size_label(*(int(line[name]) for name in ("left_rows", "left_cols", "right_rows", "right_cols")))
-    unusual = [text for text, usual in ((line["window"], "full"), (line["mode"], "stream")) if text != usual]
-    return ", ".join([f"{line['lefts']}-to-{line['rights']}, {size}", *unusual])
+def label(left_rows: int, left_cols: int, right_rows: int, right_cols: int, *others: object) -> str:
+    """A problem as a reader knows it: counts, size, window and mode where they are not the usual ones; by its columns NAMED."""
+    lefts, rights, *unusual = others
+    size = tidy.size_label(left_rows, left_cols, right_rows, right_cols)
+    return ", ".join([f"{lefts}-to-{rights}, {size}", *(str(one) for one in unusual if one not in ("full", "stream"))])
+
+
+def prefixed(value: float, units: dict[str, float]) -> str:
+    """A number in the largest of the units (of which the smallest is 1) that it reaches: `629 MB`."""
+    if not value > 0:
+        return MISSING
+    scale, unit = max((scale, unit) for unit, scale in units.items() if scale <= max(value, 1))
+    return f"{value / scale:.3g} {unit}"
 
 
 def byte_text(count: float) -> str:
-    """Bytes with a prefix: `629 MB`."""
-    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= scale:
-            return f"{count / scale:.3g} {unit}"
-    return f"{count:.0f} B"
+    """Bytes as text."""
+    return prefixed(count, {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9})
 
 
 def energy_text(microjoule: float) -> str:
-    """Energy with a prefix: `1.2 mJ`."""
-    if not microjoule > 0:
-        return MISSING
-    return (
-        f"{microjoule * 1e-6:.3g} J"
-        if microjoule >= 1e6
-        else f"{microjoule * 1e-3:.3g} mJ"
-        if microjoule >= 1e3
-        else f"{microjoule:.3g} µJ"
-    )
-
-
-def readable(lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines as a reader sees them."""
-    return pd.DataFrame(
-        {
-            "Problem": [label(line) for _, line in lines.iterrows()],
-            "Output": lines["output"],
-            "Variant": [style.label(*one) for one in zip(lines["variant"], lines["precision"])],
-            "Time": [si_time(us * 1e-6) for us in lines["time_us"]],
-            "Bytes": [byte_text(one) for one in lines["moved_bytes"]],
-            "Energy": [energy_text(one) for one in lines["energy_uj"]],
-            "Speed-up over the surface": [f"{one:.2f}x" if one > 0 else MISSING for one in lines["speedup"]],
-        }
-    )
+    """Energy as text."""
+    return prefixed(microjoule, {"µJ": 1, "mJ": 1e3, "J": 1e6})
 
 
 def lacking(lines: pd.DataFrame) -> str:
@@ -136,23 +110,33 @@ def lacking(lines: pd.DataFrame) -> str:
         else:
             wanted = [one for one in wanted if one.endswith(CIRCULAR)]
         if wanted:
-            gone.append(f"{label(own.iloc[0])} ({'; '.join(wanted)})")
+            gone.append(f"{label(*own.iloc[0][NAMED])} ({'; '.join(wanted)})")
     return f"Not measured: {'. '.join(gone)}." if gone else ""
 
 
-def files(results: tidy.ResultSet) -> dict[str, str]:
-    """The files of the table; without rows, one that says so."""
-    lines = table(results)
-    if lines.empty:
-        return {f"{NAME}.md": f"# {TITLE}\n\n{NONE}\n"}
-    notes = "\n\n".join(filter(None, (ABOUT, lacking(lines))))
-    return {f"{NAME}.md": f"# {TITLE}\n\n{notes}\n\n{markdown(readable(lines))}", f"{NAME}.csv": csv(lines)}
+SHOWN = (
+    ("Problem", " ".join(NAMED), label),
+    ("Output", "output"),
+    *(VARIANT, TIME),
+    ("Bytes", "moved_bytes", byte_text),
+    ("Energy", "energy_uj", energy_text),
+    ("Speed-up over the surface", "speedup", known("{:.2f}x")),
+)
 
 
-def chapter(results: tidy.ResultSet) -> list[dict[str, Any]]:
-    """The chapter of the report (see plots.report.front)."""
+def page(results: tidy.ResultSet) -> Page | None:
+    """What the table says of a set."""
     lines = table(results)
     if lines.empty:
-        return [{"id": NAME, "title": TITLE, "notes": [NONE], "tables": []}]
-    notes = [*filter(None, (ABOUT, lacking(lines)))]
-    return [{"id": NAME, "title": TITLE, "notes": notes, "tables": [("Time, bytes and energy", readable(lines), True)]}]
+        return None
+    return Page([ABOUT, lacking(lines), Grid(lines, SHOWN, "Time, bytes and energy", file="results")])
+
+
+TABLE = Table(
+    "results",
+    "Results that are not surfaces",
+    page,
+    "./scripts/reproduce.sh --preset quick --experiments results",
+    "No peaks were measured beside surfaces in this set. `{command}` measures them, on a GPU.",
+    chapter=70,
+)

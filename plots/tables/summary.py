@@ -14,13 +14,24 @@ import pandas as pd
 
 from experiments.compare.artifact import load_baseline
 from plots import ceilings, floor, style
-from plots.metrics import MICRO, si_time
 from plots.tables import beyond
+from plots.tables.table import FORM, duration
 from plots.tidy import ResultSet, form_order
 
 ROWS = 10
 SERIES = {"paper_us": "paper's best", "library_us": "cuFFT", "ours_us": "this project", "floor_us": "floor"}
 COLUMNS = [*beyond.CELL, "counts", "pairs", "size", *SERIES, "variant", "params"]
+OVER = "{:.2f}x".format
+SHOWN = (
+    FORM,
+    ("Matrices", "counts"),
+    ("Size", "size"),
+    ("Fastest variant", "variant", style.label),
+    ("Time", "ours_us", duration),
+    ("Speed-up over the paper's best", "paper_us ours_us", lambda paper, ours: OVER(paper / ours)),
+    ("Speed-up over cuFFT", "library_us ours_us", lambda library, ours: OVER(library / ours)),
+    ("Time over the floor", "ours_us floor_us", lambda ours, floor: OVER(ours / floor)),
+)
 
 
 def cells(results: ResultSet) -> pd.DataFrame:
@@ -76,23 +87,3 @@ def typical(found: pd.DataFrame) -> pd.DataFrame:
     own = chosen(found).dropna(subset=list(SERIES))
     own = own[own["left_rows"].map(is_power_of_two).astype(bool)]
     return own.iloc[:: max(1, math.ceil(len(own) / ROWS))]
-
-
-def readable(lines: pd.DataFrame) -> pd.DataFrame:
-    """Lines as people read them."""
-
-    def over(name: str) -> list[str]:
-        return [f"{value:.2f}x" for value in lines[name] / lines["ours_us"]]
-
-    return pd.DataFrame(
-        {
-            "Form": lines["form"],
-            "Matrices": lines["counts"],
-            "Size": lines["size"],
-            "Fastest variant": [style.label(name) for name in lines["variant"]],
-            "Time": [si_time(us * MICRO) for us in lines["ours_us"]],
-            "Speed-up over the paper's best": over("paper_us"),
-            "Speed-up over cuFFT": over("library_us"),
-            "Time over the floor": [f"{value:.2f}x" for value in lines["ours_us"] / lines["floor_us"]],
-        }
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pandas as pd
 
@@ -20,9 +20,9 @@ def line_of(line: Sequence[str]) -> str:
     return "| " + " | ".join(line) + " |\n"
 
 
-def csv(frame: pd.DataFrame) -> str:
-    """All columns; six significant digits."""
-    return frame.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+def csv(frame: pd.DataFrame, digits: int = 6) -> str:
+    """All columns; numbers with so many significant digits."""
+    return frame.to_csv(index=False, float_format=f"%.{digits}g", lineterminator="\n")
 
 
 _TEX = {
@@ -53,3 +53,11 @@ _TEX = {
 def tex_escape(text: str) -> str:
     """Text that LaTeX prints as it is."""
     return "".join(_TEX.get(letter, letter) for letter in str(text))
+
+
+def tabular(shown: pd.DataFrame, right: Collection[str] = ()) -> str:
+    """A frame of text cells as a complete LaTeX tabular, no package needed; the columns `right` are aligned there."""
+    aligned = "".join("r" if name in right else "l" for name in shown.columns)
+    lines = [" & ".join(map(tex_escape, row)) + r" \\" for row in [shown.columns, *shown.to_numpy()]]
+    body = "\n".join([r"\hline", lines[0], r"\hline", *lines[1:], r"\hline"])
+    return f"\\begin{{tabular}}{{{aligned}}}\n{body}\n\\end{{tabular}}"

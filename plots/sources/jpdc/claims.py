@@ -14,7 +14,6 @@ import pandas as pd
 from experiments.compare import counters as profiler
 from plots import tidy
 from plots.sources.jpdc.tables import table1
-from plots.tables.best_table import USUAL
 from plots.tables.claims import measured
 from plots.tables.claims.rows import Rows
 from plots.tables.claims.values import UNDECIDED, Found, Value, known
@@ -57,10 +56,8 @@ def _points_of(folder: Path) -> pd.DataFrame:
 
 def _fastest(points: pd.DataFrame, args: Arguments, *, transfers: bool) -> dict[int, float]:
     """Shortest time by matrix side, of the variants on a GPU with transfers or of those on a CPU."""
-    own = points[(points["outcome"] == "passed") & (points["backend"] == ("cuda" if transfers else "cpu"))]
-    for name, value in USUAL.items():
-        own = own[own[name] == value]
-    own = own[(own["form"] == args["form"]) & (own["counts"] == args["counts"])]
+    kind = {"backend": "cuda" if transfers else "cpu", "form": args["form"], "counts": args["counts"]}
+    own = tidy.passed(points, **kind, **tidy.USUAL)
     own = own[own["left_rows"].isin(args["sizes"]) & (own["size"] == [f"{n}x{n}" for n in own["left_rows"]])]
     time = own["compute_us"] + own["upload_us"] + own["download_us"] if transfers else own["compute_us"]
     return {int(size): float(us) for size, us in time.dropna().groupby(own["left_rows"]).min().items()}

@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             results = tidy.load(options.results / kind / key, key, kind)
             lines = verdicts.table(results, options.id)
             if options.markdown:
-                print(verdicts.to_markdown(lines))
+                print(verdicts.TABLE.files(verdicts.page(lines))["claims.md"])
                 continue
             print(f"{key}\n\n{text(lines, bool(options.id))}\n")
             numbers = lines["verdict"].value_counts()

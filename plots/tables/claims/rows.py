@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from plots import metrics
-from plots.tables.best_table import USUAL
 from plots.tables.selection import Choice
 from plots.tables.selection import parse as parse_choice
+from plots.tidy import USUAL, select
 from xcorr.errors import UserError, nearest
 
 METRICS = {
@@ -56,10 +56,7 @@ class Rows:
 
     def __post_init__(self) -> None:
         outcome = "published" if self.imported else "passed"
-        points = self.points[self.points["outcome"] == outcome]
-        usual = (points[name] == USUAL[name] for name in ("window", "precision"))
-        for mask in usual:
-            points = points[mask.reindex(points.index)]
+        points = select(self.points, outcome=outcome, **{name: USUAL[name] for name in ("window", "precision")})
         square = points["size"] == [f"{n}x{n}" for n in points["left_rows"]]
         self.points = points[square]
         self._by_cell = {Cell(*values): own for values, own in self.points.groupby(["form", "counts", "left_rows"])}

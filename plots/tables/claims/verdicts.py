@@ -25,7 +25,8 @@ from plots.tables.claims.values import (
     check,
     verdict,
 )
-from plots.tables.text import markdown
+from plots.tables.table import MISSING, Grid, Page, Table
+from plots.tables.text import csv
 from plots.tidy import ResultSet
 from xcorr.errors import UserError, nearest
 
@@ -156,19 +157,9 @@ def found(claim: Claim, rows: Rows, results: ResultSet) -> Found:
 
 def decide(claim: Claim, rows: Rows, results: ResultSet) -> dict[str, str]:
     """One line of the table (COLUMNS) for a claim and a set."""
-    line = {
-        "id": claim.id,
-        "section": claim.section,
-        "class": claim.kind,
-        "claim": claim.statement,
-        "quantity": claim.quantity,
-        "paper": claim.paper,
-        "here": "",
-        "values": "",
-        "verdict": claim.said or _word(claim, UNKNOWN),
-        "reason": claim.reason,
-        "note": claim.note,
-    }
+    line = {name: getattr(claim, name) for name in ("id", "section", "quantity", "paper", "reason", "note")}
+    line |= {"class": claim.kind, "claim": claim.statement, "here": "", "values": ""}
+    line["verdict"] = claim.said or _word(claim, UNKNOWN)
     if not claim.compute:
         return line
     if claim.kind == "published" and not rows.imported:
@@ -220,41 +211,36 @@ def counts(lines: pd.DataFrame) -> pd.DataFrame:
     return text.rename(columns={"class": "Class"})
 
 
-def readable(lines: pd.DataFrame) -> pd.DataFrame:
-    """The table as people read it: claim, the paper's value, here, verdict with the reason."""
-    marked = [f"**{one}**" if one in (DIFFERS, SERIES_WORDS[DIFFERS]) else one for one in lines["verdict"]]
-    return pd.DataFrame(
-        {
-            "Id": lines["id"],
-            "Claim": [f"{s} ({where})" for s, where in zip(lines["claim"], lines["section"])],
-            "Quantity": lines["quantity"],
-            "Paper": lines["paper"],
-            "Here": [text or "–" for text in lines["here"]],
-            "Verdict": [f"{v}: {r}" if r else v for v, r in zip(marked, lines["reason"])],
-        }
-    )
+def _verdict(said: str, reason: str) -> str:
+    marked = f"**{said}**" if said in (DIFFERS, SERIES_WORDS[DIFFERS]) else said
+    return f"{marked}: {reason}" if reason else marked
 
 
-def to_markdown(lines: pd.DataFrame) -> str:
-    """A page of Markdown."""
-    return f"# Claims of the paper on this machine\n\n{body(lines)}"
+SHOWN = (
+    ("Id", "id"),
+    ("Claim", "claim section", "{} ({})".format),
+    ("Quantity", "quantity"),
+    ("Paper", "paper"),
+    ("Here", "here", lambda text: text or MISSING),
+    ("Verdict", "verdict reason", _verdict),
+)
 
 
-def body(lines: pd.DataFrame) -> str:
-    """Markdown: counts by class and verdict, then a table per class."""
-    parts = [markdown(counts(lines))]
+def page(lines: pd.DataFrame) -> Page:
+    """What is said of the claims of a set: counts by class and verdict, then a table per class."""
+    numbers = Grid(counts(lines), title="Claims by class and verdict")
+    text: list[str | Grid] = [numbers]
     for kind, meaning in CLASSES.items():
         own = lines[lines["class"] == kind]
-        if len(own):
-            parts += [f"## {kind.capitalize()}: {meaning}\n", markdown(readable(own))]
-    return "\n".join(parts)
+        grid = Grid(own, SHOWN, f"{kind.capitalize()} ({len(own)}): {meaning}", open=False)
+        text += [f"## {kind.capitalize()}: {meaning}", grid] if len(own) else []
+    return Page(text, more={"claims.csv": csv(lines)})
 
 
-def to_csv(lines: pd.DataFrame) -> str:
-    """CSV of all columns."""
-    return lines.to_csv(index=False, lineterminator="\n")
-
-
-def files(lines: pd.DataFrame) -> dict[str, str]:
-    """The table's files, text by name."""
-    return {"claims.md": to_markdown(lines), "claims.csv": to_csv(lines)}
+TABLE = Table(
+    "claims",
+    "Claims of the paper on this machine",
+    lambda results: page(table(results)),
+    chapter=30,
+    heading="Claims of the paper",
+)

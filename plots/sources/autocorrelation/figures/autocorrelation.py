@@ -17,9 +17,9 @@ from plots.sources.autocorrelation.tables import autocorrelation
 from plots.tidy import ResultSet
 
 ORDER = 95
-TITLE = autocorrelation.TITLE
-SECTION = autocorrelation.NAME
-MISSING = f"not measured in this set ({autocorrelation.COMMAND})"
+TITLE = autocorrelation.TABLE.title
+SECTION = autocorrelation.TABLE.name
+MISSING = f"not measured in this set ({autocorrelation.TABLE.command})"
 LENGTHS_MISSING = "{} (python3 -m experiments.inputs.autocorrelation)"
 DASHES = {"1": "--", "all": "-", "": "-"}
 BLUE, RED, GREY = "#0072b2", "#d55e00", "#777777"

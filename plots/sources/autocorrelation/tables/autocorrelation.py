@@ -8,16 +8,10 @@ from typing import Any
 import pandas as pd
 
 from plots import real, style
-from plots.metrics import si_time
-from plots.tables.text import csv, markdown
-from plots.tidy import PROBLEM, ResultSet
+from plots.tables.table import PARAMETERS, TIME, Grid, Page, Table, duration
+from plots.tidy import PROBLEM, ResultSet, passed
 from xcorr.native.variants import assignments
 
-NAME = "autocorrelation"
-TITLE = "Autocorrelation of images"
-CHAPTER = 50
-COMMAND = "./scripts/reproduce.sh --preset quick --experiments autocorrelation"
-NONE = f"No autocorrelation was measured in this set. `{COMMAND}` measures them."
 ABOUT = (
     "An image against itself at the shifts sy:0..R,sx:-R..R, half a plane; of the other half every output is equal to one of these. The total time is "
     "plan, upload, computation and download, as the ISS paper counts the time of its program, of the parameters for which it is shortest; a variant on a CPU has no transfers. TFLOP/s count the useful "
@@ -56,11 +50,9 @@ def label(variant: str, threads: str) -> str:
 def every_point(results: ResultSet) -> pd.DataFrame:
     """Verified points of images against themselves in the usual mode, with `plane`, `radius`, `threads`, `time_us`,
     `total_us`, `frames_per_s` (of the total time) and `tflops`."""
-    found = results.with_fields
-    if found.empty:
-        return found
-    usual = (found["outcome"] == "passed") & (found["mode"] == "stream") & (found["input"] == "uniform")
-    own = found[usual & (found["fields"] == "same=yes") & (found["precision"] == "fp32")]
+    own = passed(results.with_fields, mode="stream", input="uniform", fields="same=yes", precision="fp32")
+    if own.empty:
+        return own
     planes = [plane_of(window) for window in own["window"]]
     total = own["compute_us"] + own[["plan_us", "upload_us", "download_us"]].fillna(0).sum(axis=1)
     own = own.assign(
@@ -91,33 +83,28 @@ def points(results: ResultSet) -> pd.DataFrame:
 
 def table(results: ResultSet) -> pd.DataFrame:
     """A line per problem, variant and number of threads, the fastest of a problem first: columns COLUMNS."""
-    found = points(results)
-    if found.empty:
-        return pd.DataFrame(columns=COLUMNS)
     by = ["left_rows", "left_cols", "lefts", "plane", "radius", "time_us"]
-    return found.sort_values(by, kind="stable")[COLUMNS].reset_index(drop=True)
+    return points(results).reindex(columns=COLUMNS).sort_values(by, kind="stable").reset_index(drop=True)
 
 
-def readable(lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines as a reader sees them."""
-    images = [
-        f"{count} x {rows}x{cols}" if count > 1 else f"{rows}x{cols}"
-        for count, rows, cols in lines[["lefts", "left_rows", "left_cols"]].astype(int).to_numpy().tolist()
-    ]
-    return pd.DataFrame(
-        {
-            "Image": images,
-            "R": [
-                f"{r}" if plane == HALF else f"{r}, whole plane" for r, plane in zip(lines["radius"], lines["plane"])
-            ],
-            "Variant": [label(*one) for one in zip(lines["variant"], lines["threads"])],
-            "Parameters": [text.replace(";", ", ") or "–" for text in lines["params"]],
-            "Time": [si_time(us * 1e-6) for us in lines["time_us"]],
-            "Total": [si_time(us * 1e-6) for us in lines["total_us"]],
-            "Frames a second": [f"{one:,.0f}" if one >= 100 else f"{one:.3g}" for one in lines["frames_per_s"]],
-            "TFLOP/s": [f"{one:,.0f}" if one >= 1000 else f"{one:.3g}" for one in lines["tflops"]],
-        }
-    )
+def _image(count: int, rows: int, cols: int) -> str:
+    return f"{count} x {rows}x{cols}" if count > 1 else f"{rows}x{cols}"
+
+
+def _rate(number: float, whole: float) -> str:
+    """From `whole` on without decimals."""
+    return f"{number:,.0f}" if number >= whole else f"{number:.3g}"
+
+
+SHOWN = (
+    ("Image", "lefts left_rows left_cols", _image),
+    ("R", "radius plane", lambda radius, plane: f"{radius}" if plane == HALF else f"{radius}, whole plane"),
+    ("Variant", "variant threads", label),
+    *(PARAMETERS, TIME),
+    ("Total", "total_us", duration),
+    ("Frames a second", "frames_per_s", lambda rate: _rate(rate, 100)),
+    ("TFLOP/s", "tflops", lambda rate: _rate(rate, 1000)),
+)
 
 
 def by_radius(lines: pd.DataFrame) -> pd.DataFrame:
@@ -132,7 +119,7 @@ def by_radius(lines: pd.DataFrame) -> pd.DataFrame:
     names = [label(*one) for one in zip(own["variant"], own["threads"])]
     times = own.assign(name=names).pivot(index="name", columns="radius", values="time_us")
     times = times.sort_values(list(times.columns[::-1]), ascending=False, kind="stable")
-    shown = times.apply(lambda column: [si_time(us * 1e-6) if us > 0 else "–" for us in column])
+    shown = times.apply(lambda column: [duration(us) for us in column])
     shown.columns = [f"R = {radius}" for radius in times.columns]
     return shown.rename_axis(f"{rows}x{cols}").reset_index()
 
@@ -162,6 +149,8 @@ def errors(results: ResultSet) -> pd.DataFrame:
 
 def readable_errors(lines: pd.DataFrame) -> pd.DataFrame:
     """The errors as a reader sees them: mean and SD in percent, and how many images have a value, where not all do."""
+    if lines.empty:
+        return lines
 
     def text(line: pd.Series, name: str) -> str:
         found, count = int(line[f"{name}_found"]), int(line["images"])
@@ -179,22 +168,21 @@ def readable_errors(lines: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({**wavelengths, **shown})
 
 
-def files(results: ResultSet) -> dict[str, str]:
-    """The files of the table; without rows, one that says so."""
-    lines = table(results)
-    if lines.empty:
-        return {f"{NAME}.md": f"# {TITLE}\n\n{NONE}\n"}
-    known = errors(results)
-    more = "" if known.empty else f"\n{ERRORS}\n\n{markdown(readable_errors(known))}"
-    return {f"{NAME}.md": f"# {TITLE}\n\n{ABOUT}\n\n{markdown(readable(lines))}{more}", f"{NAME}.csv": csv(lines)}
+def page(results: ResultSet) -> Page:
+    """What the table says of a set."""
+    lines, known = table(results), readable_errors(errors(results))
+    every = Grid(lines, SHOWN, "Every problem: time, total time, frames a second", open=False, file=TABLE.name)
+    short = Grid(by_radius(lines), title="Time of half a plane by largest shift")
+    about, found = TABLE.nothing if lines.empty else ABOUT, Grid(known, title="Errors of R_max")
+    more = [] if lines.empty or known.empty else [ERRORS, found]
+    return Page([about, every, *more], [about, NO_ERRORS if known.empty else ERRORS], [short, every, found])
 
 
-def chapter(results: ResultSet) -> list[dict[str, Any]]:
-    """The chapter of the report (see plots.report.front)."""
-    lines, known = table(results), errors(results)
-    notes = [NONE if lines.empty else ABOUT, NO_ERRORS if known.empty else ERRORS]
-    tables = [] if lines.empty else [("Every problem: time, total time, frames a second", readable(lines), False)]
-    short = pd.DataFrame() if lines.empty else by_radius(lines)
-    tables = [*([] if short.empty else [("Time of half a plane by largest shift", short, True)]), *tables]
-    tables += [] if known.empty else [("Errors of R_max", readable_errors(known), True)]
-    return [{"id": NAME, "title": TITLE, "notes": notes, "tables": tables}]
+TABLE = Table(
+    "autocorrelation",
+    "Autocorrelation of images",
+    page,
+    "./scripts/reproduce.sh --preset quick --experiments autocorrelation",
+    "No autocorrelation was measured in this set. `{command}` measures them.",
+    chapter=50,
+)

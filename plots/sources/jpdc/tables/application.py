@@ -12,21 +12,24 @@ from experiments import folders
 from plots import real, style
 from plots.metrics import si_time
 from plots.tables import results as outputs
-from plots.tables.best_table import USUAL
-from plots.tables.text import csv, markdown
-from plots.tidy import ResultSet
+from plots.tables.table import TIME, Grid, Page, Table
+from plots.tables.table import readable as read
+from plots.tables.text import csv
+from plots.tidy import USUAL, ResultSet, passed
 
-NAME = "application"
-TITLE = "The application of the first paper"
-COMMAND = "./scripts/reproduce.sh --preset quick --experiments n-to-mn,results"
-PART_OF = ("results", 1)
-NONE = f"The problem of the application, 86 left and 4300 right matrices of 96x96, was not measured in this set. `{COMMAND}` measures it."
 ABOUT = (
     "86 left and 4300 right matrices of 96x96, calls back to back. Section 5.6 of the paper prints 79 ms on an A100, which is another GPU; its times as "
     "published were not checked here. Of each family the fastest variant that makes surfaces stands here, then what makes peaks of the same "
     "pairs. A circular peak is another number near the border of a tile: shifts wrap around."
 )
 COLUMNS = ["family", "variant", "params", "output", "time_us", "speedup"]
+SHOWN = (
+    ("Family", "family"),
+    ("Variant", "variant", style.label),
+    ("Output", "output"),
+    TIME,
+    ("Speed-up over the paper", "speedup", "{:.3g}x".format),
+)
 
 
 @lru_cache(maxsize=1)
@@ -49,11 +52,9 @@ def table(results: ResultSet) -> pd.DataFrame:
 
 def _of(points: pd.DataFrame, *, surface: bool) -> pd.DataFrame:
     """Verified points of the problem, with `output` and `key`: of a plain surface the family, else nothing."""
-    if points.empty:
-        return points
-    own = points[points["outcome"] == "passed"]
-    for name, value in {**{key: paper()[key] for key in ("form", "counts", "size")}, **USUAL}.items():
-        own = own[own[name] == value]
+    own = passed(points, **{key: paper()[key] for key in ("form", "counts", "size")}, **USUAL)
+    if own.empty:
+        return own
     own = own.assign(output=[outputs.output_of(*one) for one in zip(own["fields"], own["source_hash"])])
     own = own[(own["output"] == outputs.PLAIN) if surface else (own["output"] != "")]
     return own.assign(key=own["family"] if surface else "")
@@ -61,15 +62,7 @@ def _of(points: pd.DataFrame, *, surface: bool) -> pd.DataFrame:
 
 def readable(lines: pd.DataFrame) -> pd.DataFrame:
     """The lines as a reader sees them, below that of the paper."""
-    shown = pd.DataFrame(
-        {
-            "Family": lines["family"],
-            "Variant": [style.label(one) for one in lines["variant"]],
-            "Output": lines["output"],
-            "Time": [si_time(us * 1e-6) for us in lines["time_us"]],
-            "Speed-up over the paper": [f"{one:.3g}x" for one in lines["speedup"]],
-        }
-    )
+    shown = read(lines, SHOWN)
     printed = ["the paper", paper()["method"], outputs.PLAIN, si_time(paper()["time_us"] * 1e-6), "1x"]
     return pd.concat([pd.DataFrame([printed], columns=list(shown.columns)), shown], ignore_index=True)
 
@@ -78,7 +71,10 @@ def notes(results: ResultSet, lines: pd.DataFrame) -> list[str]:
     """What the table is, which peaks it lacks, and how long the real patterns took with their transfers."""
     seen = set(lines["output"])
     gone = [one for one in outputs.OUTPUTS if one not in seen]
-    found = [ABOUT, f"Not measured: {'; '.join(gone)}. `{outputs.COMMAND}` measures them, on a GPU." if gone else ""]
+    found = [
+        ABOUT,
+        f"Not measured: {'; '.join(gone)}. `{outputs.TABLE.command}` measures them, on a GPU." if gone else "",
+    ]
     data = real.load(results.folder, real.EBSD)
     for dataset in data.datasets() if isinstance(data, real.RealData) else []:
         for one in dataset.get("variants", []):
@@ -90,18 +86,20 @@ def notes(results: ResultSet, lines: pd.DataFrame) -> list[str]:
     return [*filter(None, found)]
 
 
-def files(results: ResultSet) -> dict[str, str]:
-    """The files of the table; without rows, one that says so."""
+def page(results: ResultSet) -> Page | None:
+    """What the table says of a set."""
     lines = table(results)
     if lines.empty:
-        return {f"{NAME}.md": f"# {TITLE}\n\n{NONE}\n"}
-    text = "\n\n".join(notes(results, lines))
-    return {f"{NAME}.md": f"# {TITLE}\n\n{text}\n\n{markdown(readable(lines))}", f"{NAME}.csv": csv(lines)}
+        return None
+    grid = Grid(readable(lines), title=f"{TABLE.title}: 86-to-4300, 96x96")
+    return Page([*notes(results, lines), grid], more={"application.csv": csv(lines)})
 
 
-def chapter_parts(results: ResultSet) -> tuple[list[str], list[tuple[str, Any, bool]]]:
-    """Its part of the chapter on results (see plots.report.front): notes and tables."""
-    lines = table(results)
-    if lines.empty:
-        return [NONE], []
-    return notes(results, lines), [(f"{TITLE}: 86-to-4300, 96x96", readable(lines), True)]
+TABLE = Table(
+    "application",
+    "The application of the first paper",
+    page,
+    "./scripts/reproduce.sh --preset quick --experiments n-to-mn,results",
+    "The problem of the application, 86 left and 4300 right matrices of 96x96, was not measured in this set. `{command}` measures it.",
+    part_of=("results", 1),
+)

@@ -19,33 +19,16 @@ import pandas as pd
 from experiments import folders
 from plots.metrics import MICRO, si_time
 from plots.noise import noise_us
-from plots.tables.best_table import USUAL
 from plots.tables.selection import Choice, parse
-from plots.tables.text import csv, markdown, tex_escape
-from plots.tidy import TRANSFERS, ResultSet, form_order
+from plots.tables.table import Grid, Page, Table
+from plots.tables.text import csv, tabular
+from plots.tidy import TRANSFERS, USUAL, form_order, select
 
-CHAPTER = 20
 INFINITY = "∞"
 UNMEASURED = "–"
 COLUMNS = [
-    "accounting",
-    "form",
-    "counts",
-    "lefts",
-    "rights",
-    "side",
-    "size",
-    "winner",
-    "tied_with",
-    "variant",
-    "params",
-    "time_us",
-    "runner_up",
-    "runner_up_us",
-    "margin",
-    "is_tie",
-    "transfers_us",
-    "absent",
+    *"accounting form counts lefts rights side size winner tied_with variant params time_us".split(),
+    *"runner_up runner_up_us margin is_tie transfers_us absent".split(),
 ]
 RULE = (
     "A cell has a winner where the transform and at least one definition-based class have verified times. "
@@ -112,15 +95,13 @@ def layout() -> Layout:
 
 def cells(points: pd.DataFrame, data: Layout | None = None, outcome: str = "passed") -> pd.DataFrame:
     """One line per accounting and decided cell; see COLUMNS. Square sizes only; the window, mode, input
-    and precision of best_table.USUAL.
+    and precision of tidy.USUAL.
 
     `winner`, `tied_with` (joined by `;`) and `absent` (classes without a time) are letters; times in
     microseconds are whole: with plan and transfers where the accounting has them.
     """
     data = data or layout()
-    usual = points[points["outcome"] == outcome]
-    for name, value in USUAL.items():
-        usual = usual[usual[name] == value]
+    usual = select(points, outcome=outcome, **USUAL)
     usual = usual[usual["size"] == [f"{n}x{n}" for n in usual["left_rows"]]]
     records = []
     keys = ["form", "counts", "lefts", "rights", "left_rows", "size"]
@@ -170,11 +151,9 @@ def _judge(best: dict[str, pd.Series], letters: list[str]) -> dict[str, Any]:
         letter for letter in ranked[1:] if best[letter]["time_us"] - first["time_us"] <= noise_us(first, best[letter])
     ]
     return {
+        **first[["variant", "params", "time_us"]].to_dict(),
         "winner": ranked[0],
         "tied_with": ";".join(tied),
-        "variant": first["variant"],
-        "params": first["params"],
-        "time_us": first["time_us"],
         "runner_up": ranked[1],
         "runner_up_us": second["time_us"],
         "margin": second["time_us"] / first["time_us"],
@@ -276,75 +255,44 @@ def incomplete(table: pd.DataFrame, accounting: str, data: Layout | None = None)
     return f"Decided without a class that has no time there: {', '.join(named)}." if named else ""
 
 
-def to_markdown(table: pd.DataFrame, data: Layout | None = None) -> str:
-    """Markdown: per accounting the paper's shape, then everything that was measured."""
-    parts = ["# Table 1: the fastest class\n", RULE + "\n"]
-    if table.empty:
-        return "\n".join([*parts, "No cell of it is decided in this set.\n"])
-    for name, accounting in ACCOUNTINGS.items():
-        parts += [f"## {name.capitalize()} ({accounting.meaning})\n"]
-        if (table["accounting"] != name).all():
-            parts.append("No cell is decided: its times were not measured.\n")
-            continue
-        parts.append(markdown(paper_shaped(table, name, data)))
-        if note := incomplete(table, name, data):
-            parts.append(note + "\n")
-        parts += ["All measured sizes and counts:\n", markdown(extended(table, name, data))]
-        if accounting.transfers:
-            parts.append(_share(table[table["accounting"] == name]))
-    return "\n".join(parts)
-
-
 def _share(own: pd.DataFrame) -> str:
     part = own["transfers_us"] / own["time_us"]
     most = own.loc[part.idxmax()]
     return (
         f"Transfers are {100 * part.median():.0f} % of the winner's time at the median cell, at most "
-        f"{100 * part.max():.0f} % ({most['counts']}, {most['size']}: {si_time(most['transfers_us'] * MICRO)}).\n"
+        f"{100 * part.max():.0f} % ({most['counts']}, {most['size']}: {si_time(most['transfers_us'] * MICRO)})."
     )
 
 
-def to_csv(table: pd.DataFrame) -> str:
-    """CSV of all columns; times in microseconds, six significant digits."""
-    return csv(table)
-
-
-def to_tex(table: pd.DataFrame, data: Layout | None = None) -> str:
-    """LaTeX: the paper's shape as a complete tabular per accounting, no package needed."""
-    parts = []
+def page(table: pd.DataFrame, data: Layout | None = None) -> Page:
+    """What is said of the `cells` of a set: per accounting the paper's shape, then everything that was measured."""
+    if table.empty:
+        nothing = "No cell of the paper's Table 1 is decided in this set: its algorithms were not measured here."
+        files = {"table1.csv": csv(table), "table1.tex": "% No cell of Table 1 is decided in this set.\n"}
+        return Page([RULE, "No cell of it is decided in this set."], [nothing], more=files)
+    text: list[str | Grid] = [RULE]
+    notes, grids, tex = [RULE], [], []
     for name, accounting in ACCOUNTINGS.items():
-        if (table["accounting"] == name).any():
-            shown = paper_shaped(table, name, data).replace(r"\*\*", "", regex=True)
-            rows = [list(shown.columns), *shown.to_numpy().tolist()]
-            text = [" & ".join(tex_escape(cell) for cell in row) + r" \\" for row in rows]
-            body = "\n".join([r"\hline", text[0], r"\hline", *text[1:], r"\hline"])
-            aligned = "l" * len(shown.columns)
-            head = f"% {name}: {accounting.meaning}"
-            parts.append(f"{head}\n\\begin{{tabular}}{{{aligned}}}\n{body}\n\\end{{tabular}}\n")
-    return "\n".join(parts) or "% No cell of Table 1 is decided in this set.\n"
-
-
-def texts(table: pd.DataFrame) -> dict[str, str]:
-    """The files of the `cells` of a set, text by name."""
-    return {"table1.md": to_markdown(table), "table1.csv": to_csv(table), "table1.tex": to_tex(table)}
-
-
-def files(results: ResultSet) -> dict[str, str]:
-    """The files of the table, text by name."""
-    return texts(cells(results.points))
-
-
-def chapter(results: ResultSet) -> list[dict[str, Any]]:
-    """The chapter of the report (see plots.report.front)."""
-    found, tables, notes = cells(results.points), [], [RULE]
-    if found.empty:
-        notes = ["No cell of the paper's Table 1 is decided in this set: its algorithms were not measured here."]
-    for name, accounting in ACCOUNTINGS.items():
-        if not (found["accounting"] == name).any():
+        title, own = f"{name.capitalize()}: {accounting.meaning}", table[table["accounting"] == name]
+        text.append(f"## {name.capitalize()} ({accounting.meaning})")
+        if own.empty:
+            text.append("No cell is decided: its times were not measured.")
             continue
-        title = f"{name.capitalize()}: {accounting.meaning}"
-        tables.append((title, paper_shaped(found, name), name == "paper"))
-        tables.append((f"{title}; all sizes and counts", extended(found, name), False))
-        if note := incomplete(found, name):
-            notes.append(f"{name.capitalize()}. {note}")
-    return [{"id": "table1", "title": "Table 1 of the paper", "notes": notes, "tables": tables}]
+        paper = Grid(paper_shaped(table, name, data), title=title, open=name == "paper")
+        every = Grid(extended(table, name, data), title=f"{title}; all sizes and counts", open=False)
+        note = incomplete(table, name, data)
+        text += [paper, note, "All measured sizes and counts:", every]
+        text += [_share(own)] if accounting.transfers else []
+        notes += [f"{name.capitalize()}. {note}"] if note else []
+        grids += [paper, every]
+        tex.append(f"% {name}: {accounting.meaning}\n{tabular(paper.lines.replace(r'[*][*]', '', regex=True))}\n")
+    return Page(text, notes, grids, {"table1.csv": csv(table), "table1.tex": "\n".join(tex)})
+
+
+TABLE = Table(
+    "table1",
+    "Table 1: the fastest class",
+    lambda results: page(cells(results.points)),
+    chapter=20,
+    heading="Table 1 of the paper",
+)

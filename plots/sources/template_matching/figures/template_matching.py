@@ -19,12 +19,12 @@ from plots.tidy import ResultSet
 from xcorr.native.variants import assignments
 
 ORDER = 96
-TITLE = table.TITLE
-SECTION = table.NAME
+TITLE = table.TABLE.title
+SECTION = table.TABLE.name
 COLD = "for the problem, cold"
 COMPILED = {"for all sizes": "#bbbbbb", "for the problem, warm": "#0072b2", COLD: "#d55e00"}
 TEMPLATES = table.TEMPLATES
-MISSING = f"not measured in this set ({table.COMMAND})"
+MISSING = f"not measured in this set ({table.TABLE.command})"
 # Colour and hatch of a part of the time of the passes. Averages and denominators have one colour where they were measured as one.
 LOOKS = {
     "averages": ("#a6cee3", ""),

@@ -17,6 +17,21 @@ ABOUT = (
 )
 
 
+def _implementation(name: str, version: str, variant: str) -> str:
+    return style.label(variant) if name == "xcorr-bench" else f"{name} {version}".strip()
+
+
+SHOWN = (
+    ("Templates", "templates template", "{} x {}".format),
+    ("Frame", "frame"),
+    ("Implementation", "name version variant", _implementation),
+    ("Device", "device", str.upper),
+    ("Time", "seconds", si_time),
+    ("Over ours", "ratio", "{:.3g}".format),
+    ("Error", "max_error outcome", lambda error, said: f"{error:.1e}" + ("" if said == "passed" else ", incorrect")),
+)
+
+
 def table(results: ResultSet) -> pd.DataFrame:
     """A line per problem and contestant, the fastest of a problem first; empty without the run."""
     found = rivals.stored(results.folder)
@@ -27,23 +42,7 @@ def table(results: ResultSet) -> pd.DataFrame:
     rows = rows.assign(_place=rows.groupby(by, sort=False).ngroup()).sort_values(["_place", "seconds"], kind="stable")
     ours = rows[rows["name"] == "xcorr-bench"].groupby(["_place", "device"])["seconds"].min()
     same = [ours.get(place, float("nan")) for place in zip(rows["_place"], rows["device"])]
-    return pd.DataFrame(
-        {
-            "Templates": [f"{count} x {template}" for count, template in zip(rows["templates"], rows["template"])],
-            "Frame": rows["frame"],
-            "Implementation": [
-                style.label(variant) if name == "xcorr-bench" else f"{name} {found['versions'].get(name, '')}".strip()
-                for name, variant in zip(rows["name"], rows["variant"])
-            ],
-            "Device": rows["device"].str.upper(),
-            "Time": [si_time(one) for one in rows["seconds"]],
-            "Over ours": [f"{one:.3g}" for one in rows["seconds"] / same],
-            "Error": [
-                f"{one:.1e}" + ("" if outcome == "passed" else ", incorrect")
-                for one, outcome in zip(rows["max_error"], rows["outcome"])
-            ],
-        }
-    ).reset_index(drop=True)
+    return rows.assign(ratio=rows["seconds"] / same, version=[found["versions"].get(one, "") for one in rows["name"]])
 
 
 def notes(results: ResultSet) -> list[str]:

@@ -11,17 +11,12 @@ import pandas as pd
 
 from experiments import folders
 from plots import style
-from plots.metrics import si_time
 from plots.sources.template_matching.tables import rivals
 from plots.tables.hosts import host_of
-from plots.tables.text import csv, markdown
-from plots.tidy import PROBLEM, TRANSFERS, ResultSet
+from plots.tables.table import MISSING, PARAMETERS, TIME, Grid, Page, Table, duration
+from plots.tidy import PROBLEM, TRANSFERS, ResultSet, passed, select
 from xcorr.native.variants import assignments
 
-NAME = "template_matching"
-TITLE = "Template matching"
-COMMAND = "./scripts/reproduce.sh --preset quick --experiments template-matching"
-NONE = f"No template matching was measured in this set. `{COMMAND}` measures it."
 ABOUT = (
     "Scores of templates in frames that contain them at every shift. The total time is that of the computation and of the transfers: upload of the matrices, "
     "download of the result. Both are the same for all variants of a problem, and medians over their points. A variant on a CPU has no transfers. Plans are kept "
@@ -32,8 +27,6 @@ PAPER = (
     "threads of a Xeon W3580. Here the fastest CPU variant with all threads is compared with the tile that has the shortest time without transfers. The paper's text gives the smallest and the largest area of shifts, 5 x 19 and 19 x 37, but not of which patients: which one is whose was chosen here."
 )
 TEMPLATES = 10  # of each patient, in what stands beside the paper
-MISSING = "–"
-CHAPTER = 60
 COLUMNS = [*PROBLEM, "fields", "patient", "shifts", "variant", "threads", "params", "time_us", "total_us", "tflops"]
 
 
@@ -92,12 +85,10 @@ def generic_registers() -> int:
 def every_point(results: ResultSet) -> pd.DataFrame:
     """Verified points of templates in larger frames in the usual mode, with `patient` (empty: none), `shifts` (their number), `threads` of a CPU,
     `time_us`, `total_us` (with transfers, see ABOUT) and `tflops`."""
-    found = results.with_fields
+    found = passed(results.with_fields, mode="stream", input="uniform", window="valid", precision="fp32")
     if found.empty:
         return found
-    usual = (found["outcome"] == "passed") & (found["mode"] == "stream") & (found["input"] == "uniform")
-    inside = (found["left_rows"] < found["right_rows"]) & (found["left_cols"] < found["right_cols"])
-    own = found[usual & inside & (found["window"] == "valid") & (found["precision"] == "fp32")]
+    own = found[(found["left_rows"] < found["right_rows"]) & (found["left_cols"] < found["right_cols"])]
     by_shape = {(*one.template, *one.frame): one.name for one in patients().values()}
     shapes = own[["left_rows", "left_cols", "right_rows", "right_cols"]].astype(int)
     valid = (shapes["right_rows"] - shapes["left_rows"] + 1) * (shapes["right_cols"] - shapes["left_cols"] + 1)
@@ -126,10 +117,8 @@ def points(results: ResultSet) -> pd.DataFrame:
 
 def of_patient(found: pd.DataFrame, name: str, templates: int) -> pd.DataFrame:
     """The scores of a patient's templates among points, the fastest first."""
-    if found.empty:
-        return found
-    own = found[(found["patient"] == name) & (found["lefts"] == templates) & (found["fields"] == "score=zncc:0.3")]
-    return own.sort_values("time_us", kind="stable")
+    own = select(found, patient=name, lefts=templates, fields="score=zncc:0.3")
+    return own.sort_values("time_us", kind="stable") if len(own) else own
 
 
 def with_params_of(points: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
@@ -139,34 +128,28 @@ def with_params_of(points: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
 
 def table(results: ResultSet) -> pd.DataFrame:
     """A line per problem, variant and number of threads, the fastest of a problem first: columns COLUMNS."""
-    found = points(results)
-    if found.empty:
-        return pd.DataFrame(columns=COLUMNS)
     by = ["left_rows", "left_cols", "right_rows", "right_cols", "lefts", "fields", "time_us"]
-    return found.sort_values(by, kind="stable")[COLUMNS].reset_index(drop=True)
+    return points(results).reindex(columns=COLUMNS).sort_values(by, kind="stable").reset_index(drop=True)
 
 
-def readable(lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines as a reader sees them."""
-    shapes = lines[["lefts", "left_rows", "left_cols", "right_rows", "right_cols"]].astype(int).to_numpy().tolist()
-    return pd.DataFrame(
-        {
-            "Templates": [
-                f"{count} x {rows}x{cols}" + (f" ({patient})" if patient else "")
-                for (count, rows, cols, *_), patient in zip(shapes, lines["patient"])
-            ],
-            "Frame": [f"{rows}x{cols}" for *_, rows, cols in shapes],
-            "Fields": [text.replace(";", ", ") for text in lines["fields"]],
-            "Variant": [
-                style.label(name) + {"1": ", one thread", "all": ", all threads"}.get(threads, "")
-                for name, threads in zip(lines["variant"], lines["threads"])
-            ],
-            "Parameters": [text.replace(";", ", ") or MISSING for text in lines["params"]],
-            "Time": [si_time(us * 1e-6) for us in lines["time_us"]],
-            "Time with transfers": [si_time(us * 1e-6) for us in lines["total_us"]],
-            "TFLOP/s": [f"{one:.3g}" for one in lines["tflops"]],
-        }
-    )
+def _templates(count: int, rows: int, cols: int, patient: str) -> str:
+    return f"{count} x {rows}x{cols}" + (f" ({patient})" if patient else "")
+
+
+def contender(name: str, threads: str) -> str:
+    """A variant as tables call it, with the number of threads of a CPU."""
+    return style.label(name) + {"1": ", one thread", "all": ", all threads"}.get(threads, "")
+
+
+SHOWN = (
+    ("Templates", "lefts left_rows left_cols patient", _templates),
+    ("Frame", "right_rows right_cols", "{}x{}".format),
+    ("Fields", "fields"),
+    ("Variant", "variant threads", contender),
+    *(PARAMETERS, TIME),
+    ("Time with transfers", "total_us", duration),
+    ("TFLOP/s", "tflops", "{:.3g}".format),
+)
 
 
 @dataclass(frozen=True)
@@ -183,7 +166,7 @@ def speedup(results: ResultSet, patient: Patient, templates: int) -> Speedup | N
     found = of_patient(every_point(results), patient.name, templates)
     if found.empty:
         return None
-    tiled, threaded = found[found["variant"] == variant("tiled")], _threaded(found)
+    tiled, threaded = select(found, variant=variant("tiled")), _threaded(found)
     if threaded.empty and (host := host_of(results)):
         threaded = _threaded(of_patient(every_point(host), patient.name, templates))
     if tiled.empty or threaded.empty:
@@ -195,7 +178,7 @@ def speedup(results: ResultSet, patient: Patient, templates: int) -> Speedup | N
 
 def _threaded(points: pd.DataFrame) -> pd.DataFrame:
     """Points on a CPU with all threads."""
-    return points[(points["backend"] == "cpu") & (points["threads"] == "all")] if len(points) else points
+    return select(points, backend="cpu", threads="all")
 
 
 def beside_paper(results: ResultSet, templates: int = TEMPLATES) -> pd.DataFrame:
@@ -218,24 +201,24 @@ def beside_paper(results: ResultSet, templates: int = TEMPLATES) -> pd.DataFrame
     return pd.DataFrame(lines)
 
 
-def files(results: ResultSet) -> dict[str, str]:
-    """The files of the table; without rows, one that says so and has the paper's numbers."""
-    lines, paper = table(results), markdown(beside_paper(results))
-    if lines.empty:
-        return {f"{NAME}.md": f"# {TITLE}\n\n{NONE}\n\n{PAPER}\n\n{paper}"}
-    text = f"# {TITLE}\n\n{ABOUT}\n\n{markdown(readable(lines))}\n\n{PAPER}\n\n{paper}"
-    if len(beside := rivals.table(results)):
-        text += "\n\n".join(["", f"## {rivals.TITLE}", *rivals.notes(results), markdown(beside)])
-    return {f"{NAME}.md": text, f"{NAME}.csv": csv(lines)}
-
-
-def chapter(results: ResultSet) -> list[dict[str, Any]]:
-    """The chapter of the report (see plots.report.front)."""
+def page(results: ResultSet) -> Page:
+    """What the table says of a set, with the paper's numbers even where the set has no rows."""
     lines = table(results)
-    notes = [NONE if lines.empty else ABOUT, PAPER, *rivals.notes(results)]
-    tables = [(f"The paper's patients, {TEMPLATES} templates", beside_paper(results), True)]
-    if len(lines):
-        tables.append(("Time by template and frame", readable(lines), False))
-    if len(beside := rivals.table(results)):
-        tables.append((rivals.TITLE, beside, False))
-    return [{"id": NAME, "title": TITLE, "notes": notes, "tables": tables}]
+    about = TABLE.nothing if lines.empty else ABOUT
+    every = Grid(lines, SHOWN, "Time by template and frame", open=False, file=TABLE.name)
+    paper = Grid(beside_paper(results), title=f"The paper's patients, {TEMPLATES} templates")
+    others, said = Grid(rivals.table(results), rivals.SHOWN, rivals.TITLE, open=False), rivals.notes(results)
+    text = [about, PAPER, paper] if lines.empty else [about, every, f"\n{PAPER}", paper]
+    if len(lines) and len(others.lines):
+        text += [f"\n## {rivals.TITLE}", *said, others]
+    return Page(text, [about, PAPER, *said], [paper, every, others])
+
+
+TABLE = Table(
+    "template_matching",
+    "Template matching",
+    page,
+    "./scripts/reproduce.sh --preset quick --experiments template-matching",
+    "No template matching was measured in this set. `{command}` measures it.",
+    chapter=60,
+)

@@ -6,14 +6,10 @@ import pandas as pd
 
 from plots.metrics import si_time
 from plots.sources.template_matching.tables import template_matching as matching
-from plots.tables.text import markdown
-from plots.tidy import ResultSet
+from plots.tables.table import MISSING, Grid, Page, Table
+from plots.tidy import ResultSet, select
 from xcorr.native.variants import assignments
 
-NAME = "template_passes"
-TITLE = "Shares of the passes"
-PART_OF = ("template_matching", 1)
-NONE = "No times of the passes were measured in this set."
 # The column of a row that has the time of a pass: variants mark passes with the names of phases that rows have. Rows without a time of
 # denominators are of sources that marked averages and denominators as one phase, `forward`.
 PHASES = {"averages": "forward_us", "denominators": "inverse_us", "numerators": "hadamard_us"}
@@ -27,8 +23,7 @@ ABOUT = (
 
 def points(every: pd.DataFrame, patient: str, templates: int = matching.TEMPLATES) -> pd.DataFrame:
     """Those of template_matching.every_point that have the paper's passes of a patient, the fastest first."""
-    own = matching.of_patient(every, patient, templates)
-    return own[own["variant"] == matching.variant("tiled")] if len(own) else own
+    return select(matching.of_patient(every, patient, templates), variant=matching.variant("tiled"))
 
 
 def of_frames(one: pd.Series) -> float:
@@ -79,10 +74,7 @@ def table(results: ResultSet) -> pd.DataFrame:
     for name, one in fastest(results).items():
         parts = shares(one)
         parts.setdefault(TOGETHER, sum(parts.get(part, 0) for part in ("averages", "denominators")))
-        shown = {
-            part: f"{100 * parts[part]:.0f} %" if part in parts else matching.MISSING
-            for part in (*PHASES, TOGETHER, REST)
-        }
+        shown = {part: f"{100 * parts[part]:.0f} %" if part in parts else MISSING for part in (*PHASES, TOGETHER, REST)}
         lines.append(
             {
                 "Patient": name,
@@ -100,22 +92,17 @@ def table(results: ResultSet) -> pd.DataFrame:
 
 def notes(results: ResultSet) -> list[str]:
     """What the table is; of which patients averages and denominators have no times of their own."""
-    found = fastest(results)
-    if not found:
-        return []
-    joined = [name for name, one in found.items() if not is_apart(one)]
-    more = f"Averages and denominators were measured as one phase for {', '.join(joined)}." if joined else ""
-    return [*filter(None, (ABOUT, more))]
+    joined = [name for name, one in fastest(results).items() if not is_apart(one)]
+    return [ABOUT, f"Averages and denominators were measured as one phase for {', '.join(joined)}." if joined else ""]
 
 
-def files(results: ResultSet) -> dict[str, str]:
-    """The file of the table; without rows, one that says so."""
+def page(results: ResultSet) -> Page:
+    """What the table says of a set; nothing in the report where no passes were measured."""
     lines = table(results)
-    text = "\n\n".join([*notes(results), markdown(lines)]) if len(lines) else f"{NONE}\n"
-    return {f"{NAME}.md": f"# {TITLE}\n\n{text}"}
+    if lines.empty:
+        return Page(["No times of the passes were measured in this set."], notes=())
+    grid = Grid(lines, title=f"{TABLE.title}, {matching.TEMPLATES} templates", open=False)
+    return Page([*notes(results), grid])
 
 
-def chapter_parts(results: ResultSet) -> tuple[list[str], list[tuple[str, pd.DataFrame, bool]]]:
-    """Notes and tables for the chapter on template matching (see plots.report.front)."""
-    lines = table(results)
-    return notes(results), [(f"{TITLE}, {matching.TEMPLATES} templates", lines, False)] if len(lines) else []
+TABLE = Table("template_passes", "Shares of the passes", page, part_of=("template_matching", 1))

@@ -5,15 +5,10 @@ from __future__ import annotations
 import pandas as pd
 
 from plots import style, tidy
-from plots.metrics import si_time
-from plots.tables.text import csv, markdown
+from plots.tables.table import FIELDS, MATRICES, SIZE, TIME, WINDOW, Grid, Page, Table, duration
 from xcorr.fields import Fields
 
-NAME = "template_scores"
 FEEDS = "template_matching"  # experiments that feed it say which scores count
-TITLE = "Scores beside products"
-PART_OF = ("template_matching", 2)
-NONE = "No problem of template matching was measured with a score and with products."
 PRECISIONS = ("fp32", "3xtf32")  # FP32 grade
 BARS = {"none": 1.3, "masks": 4.0}  # most that a score may take, in times of the product
 SHORTEST_US = 20.0  # a product that takes less has no bar: constant costs decide
@@ -23,20 +18,8 @@ ABOUT = (
     f"It is for problems whose product takes at least {SHORTEST_US:g} µs. The largest ratio comes first."
 )
 PLACE = [*tidy.PROBLEM, "backend"]
-COLUMNS = [
-    *PLACE,
-    "fields",
-    "variant",
-    "params",
-    "precision",
-    "time_us",
-    "product_variant",
-    "product_params",
-    "product_precision",
-    "product_us",
-    "ratio",
-    "bar",
-]
+PRODUCT = ["product_variant", "product_params", "product_precision", "product_us"]
+COLUMNS = [*PLACE, *"fields variant params precision time_us".split(), *PRODUCT, "ratio", "bar"]
 
 
 def product_of(fields: str) -> str:
@@ -49,11 +32,10 @@ def table(results: tidy.ResultSet) -> pd.DataFrame:
     """A line per problem with a score, the largest ratio first: columns COLUMNS. `bar` is NaN where the product takes less than
     SHORTEST_US. Times in microseconds. A CPU is compared with a CPU, a GPU with a GPU."""
     frames = [one for one in (results.points, results.with_fields) if len(one)]
-    every = (
-        pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*PLACE, "outcome", *tidy.CONDITION])
+    own = tidy.passed(
+        pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(), mode="stream", input="uniform"
     )
-    usual = (every["outcome"] == "passed") & (every["mode"] == "stream") & (every["input"] == "uniform")
-    own = every[usual & every["precision"].isin(PRECISIONS)]
+    own = own[own["precision"].isin(PRECISIONS)] if len(own) else own
     if own.empty:
         return pd.DataFrame(columns=COLUMNS)
     best = own.sort_values(["compute_us", "variant"], kind="stable").drop_duplicates([*PLACE, "fields"])
@@ -73,7 +55,7 @@ def table(results: tidy.ResultSet) -> pd.DataFrame:
             "compute_us": "product_us",
             **{name: f"product_{name}" for name in ("variant", "params", "precision")},
         }
-    )[[*PLACE, "product", "product_us", "product_variant", "product_params", "product_precision"]]
+    )[[*PLACE, "product", *PRODUCT]]
     found = scores.merge(products, on=[*PLACE, "product"])
     found = found.assign(
         ratio=found["time_us"] / found["product_us"], bar=found["most"].where(found["product_us"] >= SHORTEST_US)
@@ -88,24 +70,15 @@ def verdict(ratio: float, bar: float) -> str:
     return f"at most {bar:g}" if ratio <= bar else f"**above {bar:g}**"
 
 
-def readable(lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines as a reader sees them."""
-    shapes = lines[["left_rows", "left_cols", "right_rows", "right_cols"]].astype(int).to_numpy().tolist()
-    sides = [tidy.size_label(*one) for one in shapes]
-    return pd.DataFrame(
-        {
-            "Matrices": [f"{a}-to-{b}" for a, b in zip(lines["lefts"], lines["rights"])],
-            "Size": sides,
-            "Window": lines["window"],
-            "Fields": [text.replace("/", ", ") for text in lines["fields"]],
-            "Fastest score": [style.label(*one) for one in zip(lines["variant"], lines["precision"])],
-            "Time": [si_time(us * 1e-6) for us in lines["time_us"]],
-            "Fastest product": [style.label(*one) for one in zip(lines["product_variant"], lines["product_precision"])],
-            "Time of the product": [si_time(us * 1e-6) for us in lines["product_us"]],
-            "Ratio": [f"{one:.2f}" for one in lines["ratio"]],
-            "Bar": [verdict(*one) for one in zip(lines["ratio"], lines["bar"])],
-        }
-    )
+SHOWN = (
+    *(MATRICES, SIZE, WINDOW, FIELDS),
+    ("Fastest score", "variant precision", style.label),
+    TIME,
+    ("Fastest product", "product_variant product_precision", style.label),
+    ("Time of the product", "product_us", duration),
+    ("Ratio", "ratio", "{:.2f}".format),
+    ("Bar", "ratio bar", verdict),
+)
 
 
 def summary(lines: pd.DataFrame) -> str:
@@ -115,18 +88,14 @@ def summary(lines: pd.DataFrame) -> str:
     return f"{len(lines)} problems, {len(judged)} with a bar, {above} of them above it."
 
 
-def files(results: tidy.ResultSet) -> dict[str, str]:
-    """The files of the table; without rows, one that says so."""
+def page(results: tidy.ResultSet) -> Page:
+    """What the table says of a set; nothing in the report where no problem has both."""
     lines = table(results)
     if lines.empty:
-        return {f"{NAME}.md": f"# {TITLE}\n\n{NONE}\n"}
-    text = f"# {TITLE}\n\n{ABOUT}\n\n{summary(lines)}\n\n{markdown(readable(lines))}"
-    return {f"{NAME}.md": text, f"{NAME}.csv": csv(lines)}
+        return Page(["No problem of template matching was measured with a score and with products."], notes=())
+    said = summary(lines)
+    grid = Grid(lines, SHOWN, TABLE.title, open=False, file=TABLE.name)
+    return Page([ABOUT, said, grid], [f"{TABLE.title}: {said} {ABOUT}"])
 
 
-def chapter_parts(results: tidy.ResultSet) -> tuple[list[str], list[tuple[str, pd.DataFrame, bool]]]:
-    """Notes and tables for the chapter on template matching (see plots.report.front)."""
-    lines = table(results)
-    if lines.empty:
-        return [], []
-    return [f"{TITLE}: {summary(lines)} {ABOUT}"], [(TITLE, readable(lines), False)]
+TABLE = Table("template_scores", "Scores beside products", page, part_of=("template_matching", 2))

@@ -16,7 +16,7 @@ from plots.tidy import ResultSet
 ORDER = 91
 TITLE = "Detected earthquakes"
 EXPERIMENT = real.SEISMIC
-SECTION = time_series.NAME
+SECTION = time_series.TABLE.name
 COMPONENTS = ("Z", "N", "E")
 FOUND, MISSED, PLANTED = "#0072b2", "#d55e00", "#f0c27b"
 

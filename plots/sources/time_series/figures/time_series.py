@@ -17,7 +17,7 @@ from plots.tidy import ResultSet
 
 ORDER = 90
 TITLE = "Time series"
-SECTION = time_series.NAME
+SECTION = time_series.TABLE.name
 LABELS = {"samples": "Samples of a template", "templates": "Templates", "shifts": "Shifts of a template"}
 MISSING = "not measured in this set (python3 -m experiments.driver.run --experiments {})"
 TENSOR = ("tf32", "3xtf32", "fp16", "bf16x3")  # precisions that tensor cores compute

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
 from plots import real, style, tidy
-
-COMMAND = "python3 -m experiments.inputs.amplitudes"
-NONE = f"Lost outputs by amplitude are not known in this set ({{}}). `{COMMAND}` counts them."
-TITLE = "Lost outputs by amplitude of the samples"
-PART_OF = ("time_series", 2)
+from plots.tables.table import Grid, Page, Table
 
 
 def table(results: tidy.ResultSet) -> pd.DataFrame | str:
@@ -29,9 +23,13 @@ def table(results: tidy.ResultSet) -> pd.DataFrame | str:
     return pd.DataFrame(lines)
 
 
-def chapter_parts(results: tidy.ResultSet) -> tuple[list[str], list[tuple[str, Any, bool]]]:
-    """Notes and tables for the chapter on time series."""
+def page(results: tidy.ResultSet) -> Page:
+    """A part of the chapter on time series; no file."""
     found = table(results)
     if isinstance(found, str):
-        return [NONE.format(found)], []
-    return [], [(TITLE, found, False)]
+        command = "python3 -m experiments.inputs.amplitudes"
+        return Page(notes=[f"Lost outputs by amplitude are not known in this set ({found}). `{command}` counts them."])
+    return Page(grids=[Grid(found, title=TABLE.title, open=False)])
+
+
+TABLE = Table("amplitudes", "Lost outputs by amplitude of the samples", page, part_of=("time_series", 2))

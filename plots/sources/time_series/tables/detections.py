@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
 from plots import real, style, tidy
 from plots.metrics import si_time
-from plots.sources.time_series.tables.time_series import grade
-from plots.tables.text import csv, markdown
+from plots.sources.time_series.tables.time_series import SIZES, along_one_signal, grade
+from plots.tables.table import FIELDS, TIME, VARIANT, Grid, Page, Table
 
-NAME = "detections"
-TITLE = "Matched filters"
-PART_OF = ("time_series", 1)
-COMMAND = "./scripts/reproduce.sh --preset quick --experiments time-series-detections"
-NONE = f"Detections were not measured in this set. `{COMMAND}` measures them."
 ABOUT = (
     "Matched filter: the score of each template at each shift of a signal, of which the outputs above a threshold are returned. All "
     "that makes them is in the time. A day has 8,640,000 samples, 100 a second, of each channel."
@@ -24,38 +17,24 @@ REAL_COMMAND = "python3 -m experiments.inputs.seismic"
 REAL_NONE = f"No earthquakes were planted in real noise in this set ({{}}). `{REAL_COMMAND}` does."
 DAY = 8_640_000  # samples
 COLUMNS = [*tidy.PROBLEM, "fields", "variant", "precision", "params", "time_us", "days_per_s"]
+SHOWN = (
+    *(*SIZES, FIELDS),
+    ("Class", "precision", grade),
+    *(VARIANT, TIME),
+    ("Days a second", "days_per_s", lambda days: f"{days:,.0f}" if days >= 100 else f"{days:.3g}"),
+)
 
 
 def table(results: tidy.ResultSet) -> pd.DataFrame:
     """A line per problem, variant and precision, the fastest first, columns COLUMNS. `days_per_s`: days of all channels."""
-    points = results.with_fields
+    points = along_one_signal(results.with_fields)
     if points.empty:
         return pd.DataFrame(columns=COLUMNS)
-    usual = (points["outcome"] == "passed") & (points["mode"] == "stream") & (points["input"] == "uniform")
-    shape = (points["form"] == "n-to-m") & (points["rights"] == 1) & (points["left_rows"] == points["right_rows"])
-    detects = points["fields"].str.contains("result=above:") & (points["window"] == "valid")
-    best = tidy.best_parameters(points[usual & shape & detects])
+    best = tidy.best_parameters(points[points["fields"].str.contains("result=above:")])
     days = best["right_cols"] / DAY
     found = best.assign(time_us=best["compute_us"], days_per_s=1e6 * days / best["compute_us"])
     by = ["right_cols", "left_rows", "left_cols", "lefts", "fields", "time_us"]
     return found.sort_values(by, kind="stable")[COLUMNS].reset_index(drop=True)
-
-
-def readable(lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines as a reader sees them."""
-    return pd.DataFrame(
-        {
-            "Channels": lines["left_rows"],
-            "Templates": lines["lefts"],
-            "Samples": lines["left_cols"],
-            "Signal": lines["right_cols"],
-            "Fields": [text.replace("/", ", ") for text in lines["fields"]],
-            "Class": [grade(one) for one in lines["precision"]],
-            "Variant": [style.label(*one) for one in zip(lines["variant"], lines["precision"])],
-            "Time": [si_time(us * 1e-6) for us in lines["time_us"]],
-            "Days a second": [f"{one:,.0f}" if one >= 100 else f"{one:.3g}" for one in lines["days_per_s"]],
-        }
-    )
 
 
 def planted(results: tidy.ResultSet) -> pd.DataFrame | str:
@@ -100,27 +79,23 @@ def about_planted(results: tidy.ResultSet) -> str:
     )
 
 
-def files(results: tidy.ResultSet) -> dict[str, str]:
-    """The files of the tables; without rows, one that says so."""
+def page(results: tidy.ResultSet) -> Page:
+    """What the tables say of a set."""
     lines, found = table(results), planted(results)
-    parts = [f"# {TITLE}\n", f"{NONE if lines.empty else ABOUT}\n"]
-    made = {}
-    if len(lines):
-        parts.append(markdown(readable(lines)))
-        made[f"{NAME}.csv"] = csv(lines)
-    parts.append(f"{about_planted(results)}\n")
-    if not isinstance(found, str):
-        parts.append(markdown(found))
-        made[f"{NAME}_planted.csv"] = csv(found)
-    return {f"{NAME}.md": "\n".join(parts), **made}
+    none = f"Detections were not measured in this set. `{TABLE.command}` measures them."
+    own = Grid(lines, SHOWN, "Matched filters: days of data a second", file="detections")
+    real_noise = Grid(
+        pd.DataFrame() if isinstance(found, str) else found,
+        title="Planted earthquakes in real noise",
+        file="detections_planted",
+    )
+    return Page([none if lines.empty else ABOUT, own, about_planted(results), real_noise])
 
 
-def chapter_parts(results: tidy.ResultSet) -> tuple[list[str], list[tuple[str, Any, bool]]]:
-    """Notes and tables for the chapter on time series."""
-    lines, found = table(results), planted(results)
-    tables = []
-    if len(lines):
-        tables.append(("Matched filters: days of data a second", readable(lines), True))
-    if not isinstance(found, str):
-        tables.append(("Planted earthquakes in real noise", found, True))
-    return [NONE if lines.empty else ABOUT, about_planted(results)], tables
+TABLE = Table(
+    "detections",
+    "Matched filters",
+    page,
+    "./scripts/reproduce.sh --preset quick --experiments time-series-detections",
+    part_of=("time_series", 1),
+)

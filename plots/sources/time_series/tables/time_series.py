@@ -13,16 +13,10 @@ import pandas as pd
 
 from experiments import folders
 from plots import ceilings, style
-from plots.metrics import si_time
 from plots.noise import noise_us
-from plots.tables.text import csv, markdown
-from plots.tidy import PROBLEM, ResultSet, best_parameters
+from plots.tables.table import MISSING, PARAMETERS, TIME, Grid, Page, Table, duration, known
+from plots.tidy import PROBLEM, ResultSet, best_parameters, passed, select
 
-NAME = "time_series"
-TITLE = "Time series"
-CHAPTER = 40
-COMMAND = "./scripts/reproduce.sh --preset quick --experiments time-series,time-series-table2"
-NONE = f"No time series was measured in this set. `{COMMAND}` measures them."
 ABOUT = (
     "Templates along one signal: form n-to-m with one right matrix, window valid. TFLOP/s count useful work, two operations a product. ERR is the "
     "largest error of an output against float64 after division by the norms of the template and of the stretch of the signal. Building is the "
@@ -31,19 +25,7 @@ ABOUT = (
 GRADE = "FP32 grade"
 GRADES = {"fp32": GRADE, "3xtf32": GRADE}  # class of a precision; every other precision is its own
 ORDER = (GRADE, "tf32", "bf16x3", "fp16", "fp64")
-OWN = [
-    "outcome",
-    "class",
-    "method",
-    "device",
-    "params",
-    "time_us",
-    "build_us",
-    "tflops",
-    "nominal",
-    "measured",
-    "error",
-]
+OWN = "outcome class method device params time_us build_us tflops nominal measured error".split()
 BEST = [*PROBLEM, "class", "best", "params", "time_us", "tied_with", "runner_up", "margin", "error", "contenders"]
 
 
@@ -63,13 +45,22 @@ def points(results: ResultSet) -> pd.DataFrame:
     return best_parameters(every_point(results))
 
 
+def along_one_signal(points: pd.DataFrame) -> pd.DataFrame:
+    """The verified points of templates along one signal in the usual mode."""
+    kind = {"form": "n-to-m", "rights": 1, "window": "valid"}
+    found = passed(points, mode="stream", input="uniform", **kind)
+    return found[found["left_rows"] == found["right_rows"]] if len(found) else found
+
+
+def _place(grades: pd.Series) -> pd.Series:
+    """Of each class its place in ORDER."""
+    return grades.map(lambda one: ORDER.index(one) if one in ORDER else len(ORDER))
+
+
 def every_point(results: ResultSet) -> pd.DataFrame:
     """Verified points of time series in the usual mode, with their `class`, the useful `tflops`, and `samples`,
     `templates` and `shifts` of the problem."""
-    found = results.feeding(NAME)
-    usual = (found["outcome"] == "passed") & (found["mode"] == "stream") & (found["input"] == "uniform")
-    shape = (found["form"] == "n-to-m") & (found["rights"] == 1) & (found["left_rows"] == found["right_rows"])
-    own = found[usual & shape & (found["window"] == "valid")]
+    own = along_one_signal(results.feeding(TABLE.name))
     return own.assign(
         **{
             "class": [grade(one) for one in own["precision"]],
@@ -83,10 +74,12 @@ def every_point(results: ResultSet) -> pd.DataFrame:
 
 def headline(found: pd.DataFrame) -> pd.DataFrame:
     """Those of the problem of Table 2, by class and time."""
-    for name, value in data()["headline"].items():
-        found = found[found[name] == value]
-    place = found["class"].map(lambda one: ORDER.index(one) if one in ORDER else len(ORDER))
-    return found.assign(_place=place).sort_values(["_place", "compute_us"], kind="stable").drop(columns="_place")
+    found = select(found, **data()["headline"])
+    return (
+        found.assign(_place=_place(found["class"]))
+        .sort_values(["_place", "compute_us"], kind="stable")
+        .drop(columns="_place")
+    )
 
 
 def nominal(key: str) -> dict[str, float]:
@@ -165,82 +158,63 @@ def best(results: ResultSet) -> pd.DataFrame:
             }
         )
     found = pd.DataFrame(lines, columns=BEST)
-    order = found["class"].map(lambda one: ORDER.index(one) if one in ORDER else len(ORDER))
     by = ["left_rows", "right_cols", "left_cols", "lefts", "_order"]
-    return found.assign(_order=order).sort_values(by, kind="stable").drop(columns="_order").reset_index(drop=True)
+    return (
+        found.assign(_order=_place(found["class"]))
+        .sort_values(by, kind="stable")
+        .drop(columns="_order")
+        .reset_index(drop=True)
+    )
 
 
 def _share(value: float) -> str:
-    return "–" if pd.isna(value) else f"{100 * value:.1f} %"
+    return MISSING if pd.isna(value) else f"{100 * value:.1f} %"
 
 
-def _time(value: float) -> str:
-    return "–" if pd.isna(value) else si_time(value * 1e-6)
+ERROR = ("ERR", "error", known("{:.2g}"))
+SHOWN_TABLE2 = (
+    ("Outcome", "outcome"),
+    ("Class", "class"),
+    ("Method", "method"),
+    ("Device", "device"),
+    *(PARAMETERS, TIME),
+    ("of it building", "build_us", duration),
+    ("TFLOP/s", "tflops", "{:.3g}".format),
+    ("of the nominal peak", "nominal", _share),
+    ("of the measured ceiling", "measured", _share),
+    ERROR,
+)
+SIZES = (("Channels", "left_rows"), ("Templates", "lefts"), ("Samples", "left_cols"), ("Signal", "right_cols"))
+SHOWN_BEST = (
+    *SIZES,
+    ("Class", "class"),
+    ("Fastest", "best tied_with", lambda first, ties: " = ".join([first, *filter(None, ties.split(";"))])),
+    *(PARAMETERS, TIME),
+    ("Runner-up", "runner_up", lambda name: name or MISSING),
+    ("Margin", "margin", known("{:.2f}x")),
+    ERROR,
+)
 
 
-def _error(value: float) -> str:
-    return "–" if pd.isna(value) else f"{value:.2g}"
-
-
-def readable_table2(lines: pd.DataFrame) -> pd.DataFrame:
-    """Table 2 as a reader sees it."""
-    return pd.DataFrame(
-        {
-            "Outcome": lines["outcome"],
-            "Class": lines["class"],
-            "Method": lines["method"],
-            "Device": lines["device"],
-            "Parameters": [text.replace(";", ", ") or "–" for text in lines["params"]],
-            "Time": lines["time_us"].map(_time),
-            "of it building": lines["build_us"].map(_time),
-            "TFLOP/s": [f"{one:.3g}" for one in lines["tflops"]],
-            "of the nominal peak": lines["nominal"].map(_share),
-            "of the measured ceiling": lines["measured"].map(_share),
-            "ERR": lines["error"].map(_error),
-        }
-    )
-
-
-def readable_best(lines: pd.DataFrame) -> pd.DataFrame:
-    """The fastest variants as a reader sees them."""
-    return pd.DataFrame(
-        {
-            "Channels": lines["left_rows"],
-            "Templates": lines["lefts"],
-            "Samples": lines["left_cols"],
-            "Signal": lines["right_cols"],
-            "Class": lines["class"],
-            "Fastest": [
-                " = ".join([first, *filter(None, ties.split(";"))])
-                for first, ties in zip(lines["best"], lines["tied_with"])
-            ],
-            "Parameters": [text.replace(";", ", ") or "–" for text in lines["params"]],
-            "Time": lines["time_us"].map(_time),
-            "Runner-up": [name or "–" for name in lines["runner_up"]],
-            "Margin": ["–" if pd.isna(one) else f"{one:.2f}x" for one in lines["margin"]],
-            "ERR": lines["error"].map(_error),
-        }
-    )
-
-
-def files(results: ResultSet) -> dict[str, str]:
-    """The files of the tables; without rows, one that says so beside the paper's."""
+def page(results: ResultSet) -> Page:
+    """What the table says of a set; the paper's lines stand beside what says that there are no rows."""
     second, fastest = table2(results), best(results)
-    parts = [f"# {TITLE}\n", f"{ABOUT}\n", "## Table 2 of the tensor-core paper\n"]
-    if (second["outcome"] == "published").all():
-        parts.append(f"{NONE}\n" if fastest.empty else "The problem of the table was not measured in this set.\n")
-    parts.append(markdown(readable_table2(second)))
-    if fastest.empty:
-        return {f"{NAME}.md": "\n".join(parts)}
-    parts += ["## Fastest variant by precision class\n", markdown(readable_best(fastest))]
-    return {f"{NAME}.md": "\n".join(parts), f"{NAME}.csv": csv(fastest), f"{NAME}_table2.csv": csv(second)}
+    title = "Table 2 of the tensor-core paper"
+    paper = Grid(
+        second, SHOWN_TABLE2, title, open=not fastest.empty, file="" if fastest.empty else "time_series_table2"
+    )
+    own = Grid(fastest, SHOWN_BEST, "Fastest variant by precision class", open=False, file=TABLE.name)
+    none = TABLE.nothing if fastest.empty else "The problem of the table was not measured in this set."
+    text = [ABOUT, f"## {title}", none if (second["outcome"] == "published").all() else "", paper]
+    text += [] if fastest.empty else [f"## {own.title}", own]
+    return Page(text, [TABLE.nothing if fastest.empty else ABOUT], [paper, own])
 
 
-def chapter(results: ResultSet) -> list[dict[str, Any]]:
-    """The chapter of the report (see plots.report.front)."""
-    second, fastest = table2(results), best(results)
-    tables = [("Table 2 of the tensor-core paper", readable_table2(second), not fastest.empty)]
-    if not fastest.empty:
-        tables.append(("Fastest variant by precision class", readable_best(fastest), False))
-    notes = [ABOUT] if not fastest.empty else [NONE]
-    return [{"id": "time_series", "title": TITLE, "notes": notes, "tables": tables}]
+TABLE = Table(
+    "time_series",
+    "Time series",
+    page,
+    "./scripts/reproduce.sh --preset quick --experiments time-series,time-series-table2",
+    "No time series was measured in this set. `{command}` measures them.",
+    chapter=40,
+)
