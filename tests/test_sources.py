@@ -71,13 +71,12 @@ CLASS, ORDER, ABOUT = "toy", 90, "of the toy paper"
 COMPUTATIONS = {"keys": lambda results, args: Found([known(results.key, 1)])}
 """,
     "tables/toy_table.py": """
-CHAPTER = 90
+from plots.tables.table import Page, Table
 
-def files(results):
-    return {"toy_table.md": f"{len(results.feeding('toy_table'))} points"}
+def page(results):
+    return Page(["Nobody wrote it.", f"{len(results.feeding('toy_table'))} points"])
 
-def chapter(results):
-    return [{"id": "toy", "title": "The toy paper", "notes": ["Nobody wrote it."], "tables": []}]
+TABLE = Table("toy_table", "The toy paper", page, chapter=90)
 """,
 }
 
@@ -112,7 +111,7 @@ def test_a_paper_that_is_added_as_a_folder_is_measured_drawn_and_judged(tmp_path
     with (out / "tables/claims.csv").open(encoding="utf-8") as file:
         verdict = {line["id"]: line["verdict"] for line in csv.DictReader(file)}
     assert verdict["TOY1"] == verdict["TOY2"] == "holds" and set(verdict) > set(verdicts.catalogue().claims)
-    assert (out / "tables/toy_table.md").read_text() == "2 points"
+    assert (out / "tables/toy_table.md").read_text() == "# The toy paper\n\nNobody wrote it.\n\n2 points\n"
     assert (out / "figures/toy_times.svg").is_file() and "Nobody wrote it." in (out / "report.html").read_text()
 
 

@@ -14,6 +14,7 @@ from fixtures import sets
 from experiments.compare import rivals, zncc_peers
 from plots import tidy
 from plots.sources.template_matching.tables import rivals as tables
+from plots.tables.table import readable
 from xcorr.errors import UserError
 
 PROBLEM = {"template": (9, 7), "frame": (33, 40), "templates": 2}
@@ -85,7 +86,7 @@ def test_the_table_has_the_fastest_first(tmp_path: Path) -> None:
     )
     frame = sets.frame([sets.row()])
     results = tidy.ResultSet(sets.KEY, "published", folder, frame, tidy.tidy(frame))
-    lines = tables.table(results)
+    lines = readable(tables.table(results), tables.SHOWN)
     assert list(lines["Over ours"]) == ["1", "3"] and lines["Implementation"][1] == "Other 1.2"
     assert lines["Error"][1] == "5.0e-01, incorrect"
     assert "Left out: CuPy: no GPU." in tables.notes(results)
@@ -106,7 +107,8 @@ def test_a_library_is_compared_with_ours_on_its_own_device(tmp_path: Path) -> No
     rows = [{**shape, "name": n, "device": d, "variant": "", "seconds": t} for n, d, t in times]
     rivals.store(folder, {"machine_key": sets.KEY, "versions": {}, "skipped": {}}, rows)
     frame = sets.frame([sets.row()])
-    lines = tables.table(tidy.ResultSet(sets.KEY, "published", folder, frame, tidy.tidy(frame)))
+    results = tidy.ResultSet(sets.KEY, "published", folder, frame, tidy.tidy(frame))
+    lines = readable(tables.table(results), tables.SHOWN)
     found = {(n, d): over for n, d, over in zip(lines["Implementation"], lines["Device"], lines["Over ours"])}
     assert (found["Other", "CPU"], found["Other", "CUDA"]) == ("2", "3")
 

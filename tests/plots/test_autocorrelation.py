@@ -7,16 +7,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from fixtures import sets
 from stored import OLD, row, save
 
 from experiments.driver import schema
 from plots import real, tidy
 from plots.drawing import Drawing, Omitted
-from plots.report import front
 from plots.sources.autocorrelation import claims as images
 from plots.sources.autocorrelation.figures import autocorrelation as figure
 from plots.sources.autocorrelation.tables import autocorrelation
+from plots.tables import table as tables
 from plots.tables.claims import verdicts
+from plots.tables.table import readable
 from xcorr.errors import UserError
 
 IMAGE = {"left_rows": 1500, "left_cols": 750, "right_rows": 1500, "right_cols": 750, "same": "yes"}
@@ -85,9 +87,9 @@ def test_a_variant_stands_once_a_number_of_threads_with_its_total_time(measured)
     fastest = own.iloc[0]
     assert (fastest["time_us"], fastest["total_us"]) == (200, 300)
     assert fastest["frames_per_s"] == pytest.approx(1e6 / 300) and fastest["tflops"] == pytest.approx(1)
-    shown = autocorrelation.readable(lines)
+    shown = readable(lines, autocorrelation.SHOWN)
     assert shown["Variant"].tolist()[1].endswith(", all threads") and shown["R"].tolist()[0] == "10"
-    assert set(autocorrelation.files(measured)) == {"autocorrelation.md", "autocorrelation.csv"}
+    assert set(sets.files(autocorrelation, measured)) == {"autocorrelation.md", "autocorrelation.csv"}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_other_rows_are_none_of_the_table(tmp_path, cells):
 
 
 def chapter_of(results):
-    chapters = front.chapters(results, verdicts.table(results))
+    chapters = tables.chapters(tables.pages(results))
     (chapter,) = [one for one in chapters if one["id"] == "autocorrelation"]
     return chapter
 
@@ -109,8 +111,8 @@ def test_a_set_without_rows_says_what_measures_them(tmp_path):
     assert len(drawn) == len(figure.data()["curves"]) + 3 and all(isinstance(one, Omitted) for one in drawn)
     assert sum("--experiments autocorrelation" in one.reason for one in drawn) == len(figure.data()["curves"])
     assert sum("experiments.inputs.autocorrelation" in one.reason for one in drawn) == 3
-    assert list(autocorrelation.files(results)) == ["autocorrelation.md"]
-    assert chapter_of(results)["notes"] == [autocorrelation.NONE, autocorrelation.NO_ERRORS]
+    assert list(sets.files(autocorrelation, results)) == ["autocorrelation.md"]
+    assert chapter_of(results)["notes"] == [autocorrelation.TABLE.nothing, autocorrelation.NO_ERRORS]
 
 
 def test_curves_have_a_line_a_contender(measured):
@@ -159,7 +161,7 @@ def test_errors_of_known_lengths_are_a_table(tmp_path):
         "Every problem: time, total time, frames a second",
         "Errors of R_max",
     ]
-    assert "C1D, raw [%]" in autocorrelation.files(results)["autocorrelation.md"]
+    assert "C1D, raw [%]" in sets.files(autocorrelation, results)["autocorrelation.md"]
 
 
 def test_speedups_are_over_the_simple_program(measured):

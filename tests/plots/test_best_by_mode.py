@@ -8,9 +8,8 @@ import io
 from fixtures import sets
 
 from plots import tidy
-from plots.report import front
 from plots.tables import best_by_mode
-from plots.tables.claims import verdicts
+from plots.tables import table as tables
 
 TIMES = {"stream": (20.0, 10.0), "graph": (20.0, 19.9), "cold": (30.0, 33.0), "latency": (40.0, 50.0)}
 
@@ -35,14 +34,14 @@ def test_each_mode_has_its_winner_and_no_other_mode_lends_times(tmp_path):
     assert line["stream"] == "fused-fft-grid 10.0 µs", "the rows of the experiment on modes, side by side"
     assert line["graph"] == "fused-fft-grid = warp-shuffle 19.9 µs"
     assert (line["cold"], line["latency"]) == ("warp-shuffle 30.0 µs", "warp-shuffle 40.0 µs")
-    files = best_by_mode.files(loaded)
+    files = sets.files(best_by_mode, loaded)
     assert (
         "a wait after each launch" in files["best_by_mode.md"]
         and "| stream | graph | cold | latency |" in files["best_by_mode.md"]
     )
     lines = {one["mode"]: one for one in csv.DictReader(io.StringIO(files["best_by_mode.csv"]))}
     assert lines["latency"]["best"] == "warp_shuffle" and float(lines["latency"]["margin"]) == 1.25
-    chapters = front.chapters(loaded, verdicts.table(loaded))
+    chapters = tables.chapters(tables.pages(loaded))
     assert chapters[0]["id"] == "modes" and chapters[0]["tables"][0]["grid"]["columns"][-1] == "latency"
 
 
@@ -57,6 +56,7 @@ def test_a_family_that_one_mode_lacks_is_marked_there(tmp_path):
 
 def test_a_set_of_one_mode_has_no_such_table(tmp_path):
     folder = sets.write_set(tmp_path, [sets.row(experiment="modes")])
-    assert best_by_mode.files(tidy.load(folder, sets.KEY, "published")) == {}
+    assert sets.files(best_by_mode, tidy.load(folder, sets.KEY, "published")) == {}
     sets.write_set(tmp_path / "none", [sets.row()])
-    assert best_by_mode.chapter(tidy.load(tmp_path / "none" / "published" / sets.KEY, sets.KEY, "published")) == []
+    plain = tidy.load(tmp_path / "none" / "published" / sets.KEY, sets.KEY, "published")
+    assert "modes" not in [one["id"] for one in tables.chapters(tables.pages(plain))]

@@ -93,12 +93,12 @@ def test_order_is_form_then_count_then_size():
 def test_formats():
     rows = samples("my_variant|x", [10.0], params="a_b=1;c=2", plan_us=3.0)
     found = table(rows + samples("other", [20.0]))
-    markdown = best_table.to_markdown(found)
+    markdown = best_table.page(found).markdown()
     assert "| a_b=1, c=2 | 10.0 µs | other | 2.00x |" in markdown
     assert len({line.replace("\\|", "").count("|") for line in markdown.splitlines() if line.startswith("|")}) == 1
-    lines = list(csv.DictReader(io.StringIO(best_table.texts(found)["best_algorithm.csv"])))
+    lines = list(csv.DictReader(io.StringIO(best_table.page(found).more["best_algorithm.csv"])))
     assert lines[0]["best"] == "my_variant|x" and float(lines[0]["margin"]) == 2.0
-    tex = best_table.to_tex(found)
+    tex = best_table.page(found).more["best_algorithm.tex"]
     assert tex.count(r"\begin{tabular}") == tex.count(r"\end{tabular}") == 2
     body = [line for line in tex.splitlines() if line.endswith(r"\\")]
     columns = re.search(r"begin\{tabular\}\{(\w+)\}", tex)[1]
@@ -110,8 +110,8 @@ def test_formats():
 def test_no_time_at_all():
     empty = table([sets.row(outcome="failed", compute_us=None)])
     assert empty.empty
-    assert "No verified time" in best_table.to_markdown(empty)
-    assert best_table.to_tex(empty).startswith("%")
+    assert "No verified time" in best_table.page(empty).markdown()
+    assert best_table.page(empty).more["best_algorithm.tex"].startswith("%")
 
 
 def test_a_cell_without_a_transform_is_not_decided_where_the_form_has_some():
@@ -120,6 +120,6 @@ def test_a_cell_without_a_transform_is_not_decided_where_the_form_has_some():
     rows += samples("cpu_definition", [900.0], left_rows=64, left_cols=64, right_rows=64, right_cols=64)
     decided = table(rows)
     assert list(decided["size"]) == ["8x8"]
-    assert "no transform was measured there: one-to-one 1-to-1 64x64." in best_table.to_markdown(decided)
+    assert "no transform was measured there: one-to-one 1-to-1 64x64." in best_table.page(decided).markdown()
     alone = table([row for row in rows if row["variant"] == "cpu_definition"])  # no transform anywhere: as it is
     assert list(alone["size"]) == ["8x8", "64x64"] and not best_table.left_out(alone)

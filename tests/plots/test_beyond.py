@@ -11,6 +11,7 @@ from fixtures import sets
 from plots import tidy
 from plots.ceilings import Ceilings
 from plots.tables import beyond
+from plots.tables.table import readable
 
 WHAT = {"families": ["warp_shuffle"], "variants": ["cufft_paper"], "new_families": ["fused"]}
 BASELINE = {
@@ -51,7 +52,7 @@ def test_our_rows_of_the_papers_algorithms_are_no_speed_up():
 def test_a_cell_without_rows_is_named_and_keeps_the_bars_from_being_reached():
     found = lines(row("new", 64, 1.0, "fused"))
     assert math.isnan(found["speedup"][1]) and not beyond.reached(found, BARS)
-    assert "not measured" in list(beyond.readable(found)["Variant"])
+    assert "not measured" in list(readable(found, beyond.SHOWN)["Variant"])
     assert "On 1 of 2 problems" in summary(found)
 
 
@@ -64,7 +65,7 @@ def test_other_conditions_and_machines_do_not_take_part():
     odd = [row("new", 64, 1.0, "fused", mode="graph"), row("new", 64, 1.0, "fused", right_rows=32)]
     assert lines(*odd, row("split_row", 64, 12.0))["ours_us"][0] == 12.0
     raw = sets.frame([row("new", 64, 1.0, "fused")])
-    assert beyond.files(tidy.ResultSet("another", "published", None, raw, tidy.tidy(raw), {}, {})) == {}
+    assert sets.files(beyond, tidy.ResultSet("another", "published", None, raw, tidy.tidy(raw), {}, {})) == {}
 
 
 def test_new_variants_are_judged_alone_too():
@@ -81,7 +82,7 @@ def test_new_variants_are_judged_alone_too():
 def test_a_speed_up_within_noise_is_a_tie():
     found = lines(row("split_row", 64, 3.2), row("new", 64, 3.0, "fused"), row("new", 128, 14.9, "fused"))
     assert list(found["is_tie"]) == [True, True], "29 % below 4 us; 1 % above 8 us"
-    assert list(beyond.readable(found)["Speed-up"]) == ["1.07x (tie)", "1.01x (tie)"]
+    assert list(readable(found, beyond.SHOWN)["Speed-up"]) == ["1.07x (tie)", "1.01x (tie)"]
     assert "2 are ties within the noise" in summary(found)
     assert not lines(row("new", 64, 4.0, "fused"))["is_tie"].any(), "neither the wide lead nor the cell without rows"
 

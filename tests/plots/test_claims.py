@@ -431,7 +431,7 @@ def test_the_command(tmp_path, capsys):
 
 
 def test_files_hold_every_claim():
-    files = verdicts.files(verdicts.table(result_set(paper_like())))
+    files = sets.files(verdicts, result_set(paper_like()))
     assert set(files) == {"claims.md", "claims.csv"}
     assert [line["id"] for line in csv.DictReader(io.StringIO(files["claims.csv"]))] == list(
         verdicts.catalogue().claims

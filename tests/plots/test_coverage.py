@@ -101,17 +101,17 @@ def test_signs_and_footnotes():
         ": one-to-one 1-to-1 at 64x64 (tiled)."
     )
     assert peak.startswith("‡") and peak.endswith(": one-to-one 1-to-1 at 16x16.")
-    text = best_table.to_markdown(found)
+    text = best_table.page(found).markdown()
     assert unasked in text and peak in text
     by_size = {
-        line["size"]: line for line in csv.DictReader(io.StringIO(best_table.texts(found)["best_algorithm.csv"]))
+        line["size"]: line for line in csv.DictReader(io.StringIO(best_table.page(found).more["best_algorithm.csv"]))
     }
     assert by_size["64x64"]["missing_families"] == "tiled" and by_size["16x16"]["peak_disagrees"] == "wrong_peak"
-    tex = best_table.to_tex(found)
+    tex = best_table.page(found).more["best_algorithm.tex"]
     assert r"$\dagger$" in tex and r"$\ddagger$" in tex and "†" not in tex
     assert best_table.footnotes(lines, places=False) == [one.rpartition(": ")[0] + "." for one in (unasked, peak)]
     clean = table([*FFT, TILED, row("tiled_direct", "tiled", 64, 90.0)])
-    assert not best_table.footnotes(clean) and "†" not in best_table.to_markdown(clean)
+    assert not best_table.footnotes(clean) and "†" not in best_table.page(clean).markdown()
 
 
 def test_a_winner_whose_own_peak_disagrees_is_said():

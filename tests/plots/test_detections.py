@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from fixtures import real
+from fixtures import real, sets
 from stored import OLD, row, save
 
 from experiments.driver import schema
 from plots import style, tidy
 from plots.drawing import Drawing, Omitted
-from plots.report import front
 from plots.sources.time_series.figures import detection
 from plots.sources.time_series.tables import detections, time_series
-from plots.tables.claims import verdicts
+from plots.tables import table as tables
+from plots.tables.table import readable
 
 DAY = {"left_rows": 3, "left_cols": 256, "right_rows": 3, "right_cols": 8_640_255, "lefts": 16, "form": "n-to-m"}
 
@@ -48,10 +48,10 @@ def test_days_a_second_are_those_of_all_channels(day):
     lines = detections.table(day)
     assert lines["variant"].tolist() == ["timeseries_a", "timeseries_b"]
     assert lines["days_per_s"].tolist() == pytest.approx([2000, 1000], rel=1e-3)
-    shown = detections.readable(lines)
+    shown = readable(lines, detections.SHOWN)
     assert shown["Class"].tolist() == ["tf32", "FP32 grade"] and shown["Days a second"].tolist() == ["2,000", "1,000"]
     assert shown["Fields"].iloc[0] == "score=zncc:0.3, result=above:8mad:99"
-    made = detections.files(day)
+    made = sets.files(detections, day)
     assert set(made) == {"detections.md", "detections.csv"} and "days_per_s" in made["detections.csv"]
 
 
@@ -64,7 +64,7 @@ def test_other_rows_are_no_detections(tmp_path, cells):
 
 def test_a_set_without_any_says_what_is_missing(tmp_path):
     results = loaded(tmp_path, [row()])
-    made = detections.files(results)
+    made = sets.files(detections, results)
     assert list(made) == ["detections.md"]
     assert "not measured in this set" in made["detections.md"] and "inputs.seismic` does" in made["detections.md"]
     (omitted,) = detection.draw(results)
@@ -74,7 +74,7 @@ def test_a_set_without_any_says_what_is_missing(tmp_path):
 
 
 def chapters(results):
-    return front.chapters(results, verdicts.table(results))
+    return tables.chapters(tables.pages(results))
 
 
 def test_planted_earthquakes_have_a_table_and_a_figure(tmp_path, day):
@@ -82,7 +82,7 @@ def test_planted_earthquakes_have_a_table_and_a_figure(tmp_path, day):
     found = detections.planted(day)
     assert isinstance(found, pd.DataFrame) and found["Differing"].tolist() == [0, 1]
     assert "LGPLv3" in detections.about_planted(day) and "20 minutes" in detections.about_planted(day)
-    assert set(detections.files(day)) == {"detections.md", "detections.csv", "detections_planted.csv"}
+    assert set(sets.files(detections, day)) == {"detections.md", "detections.csv", "detections_planted.csv"}
     with style.context():
         (drawing,) = detection.draw(day)
     assert isinstance(drawing, Drawing) and "All 2 variants" in drawing.caption
@@ -96,8 +96,8 @@ def test_planted_earthquakes_have_a_table_and_a_figure(tmp_path, day):
 
 def test_the_experiment_is_a_day_of_three_components():
     known = schema.load_experiments()["time-series-detections"]
-    assert known.feeds == [detections.NAME]
+    assert known.feeds == [detections.TABLE.name]
     ids = [one.id for one in schema.grid(known, "quick")]
     assert "n-to-m/3x256/3x8640255/16:1/valid/score=zncc:0.3/result=above:8mad:262144" in ids
     assert all(one.right[1] < 10_000 for one in schema.grid(known, "smoke"))
-    assert detections.DAY == 24 * 3600 * 100 and time_series.NAME != detections.NAME
+    assert detections.DAY == 24 * 3600 * 100 and time_series.TABLE.name != detections.TABLE.name

@@ -19,10 +19,10 @@ def test_rows_with_fields_stay_apart_and_meet_their_plain_surface(tmp_path: Path
     assert list(results.with_fields["fields"]) == ["score=zncc:0.3"]
     (line,) = fields.table(results).to_dict("records")
     assert (line["time_us"], line["plain_us"], line["fields"]) == (5.0, 2.0, "score=zncc:0.3")
-    assert "| score=zncc:0.3 | v | 5.00 µs | 2.00 µs | 2.50 |" in fields.files(results)["fields.md"]
+    assert "| score=zncc:0.3 | v | 5.00 µs | 2.00 µs | 2.50 |" in sets.files(fields, results)["fields.md"]
 
 
 def test_a_set_without_such_rows_says_so(tmp_path: Path) -> None:
     save(tmp_path, OLD, [row()])
-    made = fields.files(tidy.load(tmp_path, sets.KEY, "local"))
+    made = sets.files(fields, tidy.load(tmp_path, sets.KEY, "local"))
     assert list(made) == ["fields.md"] and "has no row of a problem with fields" in made["fields.md"]

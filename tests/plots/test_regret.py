@@ -9,6 +9,7 @@ from fixtures import sets
 
 from plots import tidy
 from plots.tables import regret
+from plots.tables.table import readable
 
 FEEDS = {"sweep": ["comparison"], "judge": ["regret"]}
 
@@ -53,7 +54,7 @@ def test_a_choice_that_was_not_measured_is_told_not_guessed():
     )
     assert math.isnan(lines["regret"][0]) and lines["regret"][1] == 1.0
     assert "1 choices were not measured" in regret.summary(lines)
-    assert list(regret.readable(lines)["Regret"]) == ["not measured", "1.00"]
+    assert list(readable(lines, regret.SHOWN)["Regret"]) == ["not measured", "1.00"]
 
 
 def test_geometric_mean_and_worst_per_form():
@@ -76,8 +77,8 @@ def test_leaving_one_size_out_needs_no_experiment_of_its_own():
 
 
 def test_a_set_without_the_experiment_has_no_file():
-    assert regret.files(result_set(*SWEEP)) == {}
-    texts = regret.files(result_set(*SWEEP, row("a", 32, 6.0, "judge"), row("b", 32, 4.0, "judge")))
+    assert sets.files(regret, result_set(*SWEEP)) == {}
+    texts = sets.files(regret, result_set(*SWEEP, row("a", 32, 6.0, "judge"), row("b", 32, 4.0, "judge")))
     assert set(texts) == {"regret.md", "regret.csv"} and "Geometric mean" in texts["regret.md"]
     assert texts["regret.csv"].splitlines()[0] == ",".join(regret.COLUMNS)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from fixtures import sets
 from stored import OLD, row, save
 
 from experiments.driver import schema
 from plots import tidy
 from plots.drawing import Drawing, Omitted
 from plots.figures import results as figure
-from plots.report import front
 from plots.sources.jpdc.tables import application
 from plots.tables import results as table
-from plots.tables.claims import verdicts
+from plots.tables import table as tables
+from plots.tables.table import readable
 from xcorr.problem import Problem
 
 HASH, REDUCTION = "h" * 16, "r" * 8
@@ -94,7 +95,7 @@ def test_each_output_has_its_fastest_variant_bytes_and_energy(measured):
 
 def test_a_reader_sees_units_and_what_is_missing(measured):
     lines = table.table(measured)
-    shown = table.readable(lines)
+    shown = readable(lines, table.SHOWN)
     assert list(shown["Problem"])[0] == "86-to-4300, 96x96" and list(shown["Problem"])[-1] == "1-to-1, 96x96, latency"
     fused = shown[shown["Output"] == "fused peak"].iloc[0]
     assert (fused["Time"], fused["Bytes"], fused["Energy"], fused["Speed-up over the surface"]) == (
@@ -105,7 +106,7 @@ def test_a_reader_sees_units_and_what_is_missing(measured):
     )
     assert list(shown["Energy"])[-1] == table.MISSING
     assert table.lacking(lines) == "Not measured: 1-to-1, 96x96, latency (fused peak)."
-    text = table.files(measured)["results.md"]
+    text = sets.files(table, measured)["results.md"]
     assert "Not measured:" in text and "surface + reduction, circular" in text
 
 
@@ -119,11 +120,13 @@ def test_rows_of_other_experiments_and_fields_are_no_lines(tmp_path):
 
 def test_without_rows_it_says_what_measures_them(tmp_path):
     results = loaded(tmp_path, [row()])
-    assert table.COMMAND in table.files(results)["results.md"] and list(table.files(results)) == ["results.md"]
+    assert table.TABLE.command in sets.files(table, results)["results.md"] and list(sets.files(table, results)) == [
+        "results.md"
+    ]
     (omitted,) = figure.draw(results)
-    assert isinstance(omitted, Omitted) and table.COMMAND in omitted.reason
-    (chapter,) = table.chapter(results)
-    assert chapter["tables"] == [] and table.COMMAND in chapter["notes"][0]
+    assert isinstance(omitted, Omitted) and table.TABLE.command in omitted.reason
+    notes, grids = table.TABLE.page(results).chapter()
+    assert grids == [] and table.TABLE.command in notes[0]
 
 
 def test_the_figure_has_a_panel_for_time_bytes_and_energy(measured):
@@ -143,10 +146,9 @@ def test_without_energy_the_panel_says_so(tmp_path):
 
 
 def test_the_chapter_stands_in_the_report_with_and_without_rows(measured, tmp_path):
-    for results, tables in ((measured, 2), (loaded(tmp_path / "none", [row()]), 0)):
-        found = front.chapters(results, verdicts.table(results, ["J01"]))
-        (chapter,) = (one for one in found if one["id"] == table.NAME)
-        assert len(chapter["tables"]) == tables
+    for results, count in ((measured, 2), (loaded(tmp_path / "none", [row()]), 0)):
+        (chapter,) = tables.chapters([(one, one.page(results)) for one in (table.TABLE, application.TABLE)])
+        assert chapter["id"] == table.TABLE.name and len(chapter["tables"]) == count
 
 
 def test_the_experiment_measures_every_output():
@@ -179,8 +181,8 @@ def test_the_application_has_the_paper_every_family_and_peaks(tmp_path):
         ("fused_fft", "fused peak, circular"),
     ]
     assert list(shown["Time"])[:2] == ["79.0 ms", "7.90 ms"] and list(shown["Speed-up over the paper"])[-1] == "500x"
-    text = application.files(results)["application.md"]
+    text = sets.files(application, results)["application.md"]
     assert "Not measured: surface, circular; surface + reduction, circular." in text
     nothing = loaded(tmp_path / "none", [row()])
-    assert application.COMMAND in application.files(nothing)["application.md"]
-    assert application.chapter_parts(nothing) == ([application.NONE], [])
+    assert application.TABLE.command in sets.files(application, nothing)["application.md"]
+    assert application.TABLE.page(nothing).chapter() == ([application.TABLE.nothing], [])

@@ -13,6 +13,7 @@ from plots import style, tidy
 from plots.drawing import Omitted
 from plots.figures import summary as figure
 from plots.tables import beyond, summary
+from plots.tables.table import readable
 
 LIBRARY = load_baseline(beyond.BASELINE)[0]["fft"]["variant"]
 CEILINGS = {
@@ -114,7 +115,7 @@ def test_at_most_ten_rows_evenly_over_the_powers_of_two(results):
         "n-to-m 32",
         "n-to-m 128",
     ]
-    shown = summary.readable(found).iloc[0].tolist()
+    shown = readable(found, summary.SHOWN).iloc[0].tolist()
     assert shown == ["one-to-one", "1-to-1", "16x16", "brand-new", "4.00 µs", "2.00x", "1.50x", "2.00x"]
 
 

@@ -86,7 +86,7 @@ def test_transfers_turn_a_small_lead_into_a_tie():
     assert line["time_us"] == 1002.0
     shown = table1.paper_shaped(found, "with transfers").set_index("Matrices")
     assert shown.loc["1-to-1", "16x16"] == "(warp-overlap = split = grouped)"
-    assert "Transfers are 100 % of the winner's time" in table1.to_markdown(found)
+    assert "Transfers are 100 % of the winner's time" in table1.page(found).markdown()
 
 
 def test_transfers_are_the_problems_not_the_variants():
@@ -101,7 +101,7 @@ def test_transfers_are_the_problems_not_the_variants():
 def test_without_transfers_that_accounting_is_left_out():
     found = cells(paper_like())
     assert winners(found, "with transfers") == {}
-    assert "its times were not measured" in table1.to_markdown(found)
+    assert "its times were not measured" in table1.page(found).markdown()
 
 
 def test_ties_follow_the_noise_rule_and_stand_in_parentheses():
@@ -173,7 +173,7 @@ def test_a_tie_may_be_read_either_way():
 
 
 def test_formats():
-    files = table1.texts(table1.cells(tidy.tidy(sets.frame(paper_like()))))
+    files = table1.TABLE.files(table1.page(table1.cells(tidy.tidy(sets.frame(paper_like())))))
     assert set(files) == {"table1.md", "table1.csv", "table1.tex"}
     assert "| 1-to-1 | warp-overlap | warp-overlap | split | – | – | grouped | – | fft+p |" in files["table1.md"]
     lines = list(csv.DictReader(io.StringIO(files["table1.csv"])))
@@ -184,5 +184,5 @@ def test_formats():
 
 
 def test_a_set_without_a_decided_cell():
-    files = table1.texts(table1.cells(tidy.tidy(sets.frame([sets.row()]))))
+    files = table1.TABLE.files(table1.page(table1.cells(tidy.tidy(sets.frame([sets.row()])))))
     assert "No cell of it is decided" in files["table1.md"] and files["table1.tex"].startswith("%")

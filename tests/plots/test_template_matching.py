@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from fixtures import sets
 from stored import OLD, row, save
 
 from experiments.driver import schema
 from plots import tidy
 from plots.drawing import Drawing, Omitted
-from plots.report import front
 from plots.sources.template_matching import claims as templates
 from plots.sources.template_matching.figures import template_matching as figure
 from plots.sources.template_matching.tables import template_matching, template_passes
+from plots.tables import table as tables
 from plots.tables.claims import verdicts
+from plots.tables.table import readable
 from xcorr.errors import UserError
 
 TILED = template_matching.variant("tiled")
@@ -99,8 +101,8 @@ def test_a_line_is_the_fastest_point_of_a_variant(measured):
     assert own["variant"].tolist() == [template_matching.variant("transform"), TILED, "cpu_one", "cpu_one"]
     tiled = own.iloc[1]
     assert (tiled["time_us"], tiled["total_us"]) == (70, 75) and tiled["shifts"] == 703
-    assert set(template_matching.files(measured)) == {"template_matching.md", "template_matching.csv"}
-    shown = template_matching.readable(lines)
+    assert set(sets.files(template_matching, measured)) == {"template_matching.md", "template_matching.csv"}
+    shown = readable(lines, template_matching.SHOWN)
     assert "10 x 156x116 (P4)" in shown["Templates"].tolist()
 
 
@@ -172,7 +174,7 @@ def test_rows_without_a_phase_of_denominators_have_two_parts(tmp_path):
 
 
 def chapter_of(results):
-    chapters = front.chapters(results, verdicts.table(results))
+    chapters = tables.chapters(tables.pages(results))
     (chapter,) = [one for one in chapters if one["id"] == "template_matching"]
     return chapter
 
@@ -183,9 +185,9 @@ def test_a_set_without_rows_says_what_measures_them(tmp_path):
     assert len(drawn) == 5 and all(isinstance(one, Omitted) for one in drawn)
     experiments = ["run-time-compilation" if one.name.endswith("compiled") else "template-matching" for one in drawn]
     assert all(f"--experiments {name}" in one.reason for one, name in zip(drawn, experiments))
-    assert list(template_matching.files(results)) == ["template_matching.md"]
+    assert list(sets.files(template_matching, results)) == ["template_matching.md"]
     chapter = chapter_of(results)
-    assert chapter["notes"][0] == template_matching.NONE and len(chapter["tables"]) == 1
+    assert chapter["notes"][0] == template_matching.TABLE.nothing and len(chapter["tables"]) == 1
 
 
 def test_every_figure_is_drawn(measured):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from fixtures import sets
 from stored import OLD, row, save
 
 from experiments.driver import schema, store
 from plots import tidy
-from plots.report import front
 from plots.sources.template_matching.tables import template_scores
-from plots.tables.claims import verdicts
+from plots.tables import table as tables
+from plots.tables.table import readable
 from xcorr.fields import NAMES as FIELDS
 from xcorr.fields import Fields
 from xcorr.paths import ROOT
@@ -61,22 +62,24 @@ def test_the_fastest_score_stands_beside_the_fastest_product(results):
 
 
 def test_the_bar_is_for_products_of_at_least_20_us(results):
-    lines = template_scores.readable(template_scores.table(results))
+    lines = readable(template_scores.table(results), template_scores.SHOWN)
     assert lines["Bar"].tolist() == ["at most 4", "none, product below 20 µs", "at most 1.3"]
     assert "**above" in template_scores.verdict(1.31, 1.3)
     assert template_scores.summary(template_scores.table(results)) == "3 problems, 2 with a bar, 0 of them above it."
 
 
 def test_the_report_has_the_table(results):
-    chapters = front.chapters(results, verdicts.table(results))
+    chapters = tables.chapters(tables.pages(results))
     (chapter,) = [one for one in chapters if one["id"] == "template_matching"]
-    assert template_scores.TITLE in [one["title"] for one in chapter["tables"]]
+    assert template_scores.TABLE.title in [one["title"] for one in chapter["tables"]]
     assert any("3 problems" in note for note in chapter["notes"])
 
 
 def test_a_set_without_rows_says_so(tmp_path):
-    files = template_scores.files(loaded(tmp_path, [row()]))
-    assert list(files) == ["template_scores.md"] and template_scores.NONE in files["template_scores.md"]
+    files = sets.files(template_scores, loaded(tmp_path, [row()]))
+    assert (
+        list(files) == ["template_scores.md"] and "No problem of template matching was" in files["template_scores.md"]
+    )
 
 
 def fastest_rows(folder):

@@ -12,9 +12,9 @@ from experiments.compare import fragments
 from experiments.driver import schema
 from plots import style, tidy
 from plots.drawing import Drawing, Omitted
-from plots.report import front
 from plots.sources.time_series.figures import time_series as figure
 from plots.sources.time_series.tables import amplitudes, time_series
+from plots.tables import table as tables
 from plots.tables.claims import verdicts
 from xcorr.errors import UserError
 
@@ -91,25 +91,25 @@ def test_other_problems_and_unverified_rows_are_left_out(cells):
 
 def test_without_rows_every_output_says_what_is_missing():
     results = result_set(sets.model_rows(sizes=[16], counts={"one-to-one": [(1, 1)]}))
-    files = time_series.files(results)
-    assert list(files) == ["time_series.md"] and time_series.NONE in files["time_series.md"]
+    files = sets.files(time_series, results)
+    assert list(files) == ["time_series.md"] and time_series.TABLE.nothing in files["time_series.md"]
     assert "| published | tf32 | the paper's method | A100 |" in files["time_series.md"]
     found = figure.draw(results)
     assert [type(one) for one in found] == [Omitted] * 4 and all("time-series" in one.reason for one in found)
     said, _ = claims_of(sets.model_rows(sizes=[16], counts={"one-to-one": [(1, 1)]}))
     assert said.pop("K10") == "not comparable" and set(said.values()) == {"not measured"}
-    chapters = front.chapters(results, verdicts.table(results))
+    chapters = tables.chapters(tables.pages(results))
     (chapter,) = [one for one in chapters if one["id"] == "time_series"]
-    assert chapter["notes"][0] == time_series.NONE
+    assert chapter["notes"][0] == time_series.TABLE.nothing
 
 
 def test_files_and_chapter_of_a_set_with_rows():
     results = result_set(headline())
-    files = time_series.files(results)
+    files = sets.files(time_series, results)
     assert set(files) == {"time_series.md", "time_series.csv", "time_series_table2.csv"}
-    assert time_series.NONE not in files["time_series.md"]
-    (chapter,) = time_series.chapter(results)
-    assert [title for title, _, _ in chapter["tables"]][1] == "Fastest variant by precision class"
+    assert time_series.TABLE.nothing not in files["time_series.md"]
+    _, grids = time_series.page(results).chapter()
+    assert grids[1]["title"] == "Fastest variant by precision class"
 
 
 def sweep():
@@ -191,9 +191,9 @@ def test_lost_outputs_are_a_table_of_the_chapter(tmp_path):
     real.write_amplitudes(tmp_path, {("timeseries_tf32", "tf32"): {}, ("timeseries_fp16", "fp16"): {1e-6: 400}})
     raw = sets.frame(headline())
     results = tidy.ResultSet(KEY, "local", tmp_path, raw, tidy.tidy(raw))
-    chapters = front.chapters(results, verdicts.table(results))
+    chapters = tables.chapters(tables.pages(results))
     (own,) = [one for one in chapters if one["id"] == "time_series"]
-    (grid,) = [one["grid"] for one in own["tables"] if one["title"] == amplitudes.TITLE]
+    (grid,) = [one["grid"] for one in own["tables"] if one["title"] == amplitudes.TABLE.title]
     assert grid["columns"] == ["Variant", "Class", "1e-06", "1", "10000"]
     assert [row[1:] for row in grid["rows"]] == [["fp16", "40 %", "0", "0"], ["tf32", "0", "0", "0"]]
 
@@ -265,7 +265,7 @@ def test_mistakes_in_the_data_are_one_line(tmp_path, old, new, told):
 def test_the_experiments_stay_within_what_a_surface_may_be():
     known = schema.load_experiments()
     for name in ("time-series", "time-series-table2"):
-        assert known[name].feeds == [time_series.NAME] and known[name].variants == ["time_series"]
+        assert known[name].feeds == [time_series.TABLE.name] and known[name].variants == ["time_series"]
         for problem in schema.grid(known[name], ""):
             assert problem.lefts * problem.right[1] <= 2e9, problem.id
     (problem,) = schema.grid(known["time-series-table2"], "")
