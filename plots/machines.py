@@ -19,16 +19,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.driver import store
-from experiments.driver.schema import load_toml
 from plots import imported, metrics, style, tidy
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _panels as panels
 from plots.files import encode
 from plots.metrics import MICRO
 from plots.report import page
-from plots.sets import choose
+from plots.sets import loaded
 from plots.tables.crossover import Crossover, crossover
 from xcorr.errors import Parser, UserError
+from xcorr.files import load_toml
 
 DATA = Path(__file__).with_name("machines.toml")
 CELL = ["form", "counts", "pairs", "lefts", "rights", "size", "side"]
@@ -289,8 +289,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise UserError(f"machine key {twice}: is named twice; name each set once")
         data = load_data()
         machines = []
-        for place, (kind, key) in enumerate(choose(asked.results, asked.keys, False)):
-            machines.append(machine(tidy.load(asked.results / kind / key, key, kind), place, data))
+        for place, results in enumerate(loaded(asked.results, asked.keys)):
+            machines.append(machine(results, place, data))
         out = asked.out or asked.results / "machines"
         captions = ["# Machines compared\n"]
         for one in draw(machines):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -91,6 +92,24 @@ def noise_us(first: pd.Series, second: pd.Series) -> float:
     between = max(_known(row.get("between_us", 0.0)) for row in (first, second))
     faster = min(first["time_us"], second["time_us"])
     return max(STANDARD_ERRORS * math.hypot(*errors), RELATIVE * faster, between)
+
+
+def standing(ranked: Sequence[pd.Series], names: Sequence[str]) -> dict[str, Any]:
+    """What a table says of rivals, the fastest first: `time_us` and `params` of the first, `tied_with` (the others within
+    noise of it, joined by `;`), `runner_up`, its parameters and its time, `margin` (its time over the first's) and `is_tie`."""
+    first, second = ranked[0], ranked[1] if len(ranked) > 1 else None
+    tied = [
+        name for name, one in zip(names[1:], ranked[1:]) if one["time_us"] - first["time_us"] <= noise_us(first, one)
+    ]
+    return {
+        **first[["time_us", "params"]].to_dict(),
+        "tied_with": ";".join(tied),
+        "is_tie": bool(tied),
+        "runner_up": "" if second is None else names[1],
+        "runner_up_params": "" if second is None else second["params"],
+        "runner_up_us": math.nan if second is None else second["time_us"],
+        "margin": math.nan if second is None else second["time_us"] / first["time_us"],
+    }
 
 
 def _known(value: float) -> float:

@@ -94,3 +94,10 @@ def origin(dataset: dict[str, Any]) -> str:
     """`title`, and that it is a substitute where it is one."""
     title = str(dataset.get("title") or dataset.get("dataset"))
     return f"{title} (substitute: {dataset.get('note')})" if dataset.get("substituted") else title
+
+
+def credit(dataset: dict[str, Any]) -> str:
+    """What a data set is, and its source, licence and citation."""
+    named = (("source", "Source"), ("licence", "Licence"), ("citation", "Cite"))
+    parts = [f"{text}: {str(dataset[key]).rstrip('.')}." for key, text in named if dataset.get(key)]
+    return " ".join([f"{dataset['dataset']}: {origin(dataset)}.", *parts])

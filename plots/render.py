@@ -19,7 +19,7 @@ from plots.figures import comparison
 from plots.files import FORMATS, encode
 from plots.metrics import METRICS
 from plots.report import page
-from plots.sets import choose
+from plots.sets import choose, loaded
 from plots.tables import table as tables
 from xcorr.errors import Parser, UserError, nearest
 
@@ -122,18 +122,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         for metric in options.metric:
             if metric not in METRICS:
                 raise UserError(f"metric {metric}: unknown; {nearest(metric, METRICS)}")
-        chosen = choose(options.results, options.keys, options.local)
         foreign = None
         if options.overlay:
-            [(kind, key)] = choose(options.results, [options.overlay], False)
-            foreign = tidy.load(options.results / kind / key, key, kind)
-        for kind, key in chosen:
-            folder = options.results / kind / key
-            out = folder
+            (foreign,) = loaded(options.results, [options.overlay])
+        several = len(choose(options.results, options.keys, options.local)) > 1
+        for results in loaded(options.results, options.keys, options.local):
+            out = results.folder
             if options.out:
-                out = options.out / key if len(chosen) > 1 else options.out
-            results = tidy.load(folder, key, kind)
-            if foreign and foreign.key != key:
+                out = options.out / results.key if several else options.out
+            if foreign and foreign.key != results.key:
                 results = imported.overlay(results, foreign)
             written = render(results, out, options.metric)
             print(f"report:  {written.report}")

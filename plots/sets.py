@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from plots import tidy
 from xcorr.errors import UserError, nearest
 
 KINDS = ("published", "local")
@@ -40,3 +41,9 @@ def choose(results: Path, keys: Sequence[str], local: bool) -> list[tuple[str, s
     if there["local"]:
         raise UserError(f"machine key: several local sets; name one of {', '.join(there['local'])}")
     raise UserError(f"{results}: no results; measure first (python3 -m experiments.driver.run --help)")
+
+
+def loaded(results: Path, keys: Sequence[str], local: bool = False) -> Iterator[tidy.ResultSet]:
+    """The sets that `choose` says, read one by one."""
+    for kind, key in choose(results, keys, local):
+        yield tidy.load(results / kind / key, key, kind)

@@ -14,7 +14,6 @@ import pandas as pd
 
 from plots import metrics, noise, style
 from plots.metrics import MICRO, si_time
-from plots.noise import noise_us
 from plots.tables import coverage
 from plots.tables.coverage import CELL
 from plots.tables.table import MISSING, PARAMETERS, TIME, Grid, Page, Table
@@ -141,18 +140,10 @@ def _judge(cell: pd.DataFrame) -> dict[str, object]:
     """Winner, ties and runner-up among the variants of one cell (one line each)."""
     ranked = cell.sort_values(["time_us", "variant"], kind="stable")
     first = ranked.iloc[0]
-    rest = [row for _, row in ranked.iloc[1:].iterrows()]
-    tied = [r["variant"] for r in rest if r["time_us"] - first["time_us"] <= noise_us(first, r)]
-    second = rest[0] if rest else None
     return {
-        **first[["counts", "size", "params", "time_us", "sd_us", "n", "runs"]].to_dict(),
+        **noise.standing([row for _, row in ranked.iterrows()], list(ranked["variant"])),
+        **first[["counts", "size", "sd_us", "n", "runs"]].to_dict(),
         "best": first["variant"],
-        "tied_with": ";".join(tied),
-        "runner_up": "" if second is None else second["variant"],
-        "runner_up_params": "" if second is None else second["params"],
-        "runner_up_us": math.nan if second is None else second["time_us"],
-        "margin": math.nan if second is None else second["time_us"] / first["time_us"],
-        "is_tie": bool(tied),
         "contenders": len(ranked),
         "peak_disagrees": ";".join(ranked.loc[ranked["argmax_agrees"] == "false", "variant"]),
     }

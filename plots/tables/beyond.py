@@ -25,7 +25,7 @@ import pandas as pd
 from experiments.compare.artifact import Baseline, load_baseline
 from plots import floor, noise, style, tidy
 from plots.ceilings import Ceilings, load
-from plots.sets import choose
+from plots.sets import loaded
 from plots.tables.best_by_mode import MODES
 from plots.tables.table import FORM, MATRICES, Grid, Page, Table, duration, known, readable
 from plots.tables.text import csv, markdown
@@ -300,8 +300,8 @@ def run(argv: Sequence[str]) -> int:
     made.add_results()
     options = made.parse_args(argv)
     key = options.key or load_baseline(BASELINE)[0]["beyond"]["machine_key"]
-    [(kind, key)] = choose(options.results, [key], options.local)
-    found = of_set(tidy.load(options.results / kind / key, key, kind))
+    (results,) = loaded(options.results, [key], options.local)
+    found = of_set(results)
     if found.lines.empty:
         raise UserError(f"machine key {key}: not the machine of the baseline; name the one that it was measured on")
     print(markdown(readable(found.lines, SHOWN)))

@@ -6,8 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import plots
-from experiments.driver.schema import load_toml
 from plots.tidy import ResultSet, load
+from xcorr.files import load_toml
 
 DATA = Path(plots.__file__).with_name("machines.toml")
 

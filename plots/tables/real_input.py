@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from plots import real, sources, style
 from plots.metrics import si_time
+from plots.tables.table import MISSING
 
 TITLES = {real.EBSD: "Electron backscatter patterns", real.PHOTO: "Two crops of a photograph"}
 
@@ -19,11 +23,21 @@ def tables(folder: Path) -> list[dict[str, Any]]:
     return [*own, *(one for module in others for one in module.on_real_input(folder))]
 
 
+def entry(title: str, notes: Sequence[str], shown: pd.DataFrame) -> dict[str, Any]:
+    """Template data of a table as a reader sees it, without the columns that nothing fills; the first two are text."""
+    filled = [name for name in shown if not shown[name].isin(["", MISSING]).all()]
+    return {
+        "title": title,
+        "notes": notes,
+        "table": {"columns": filled, "rows": shown[filled].to_numpy().tolist()},
+        "numeric": tuple(one for one in filled[2:] if one != "Result"),
+    }
+
+
 def _table(name: str, data: real.RealData) -> dict[str, Any]:
-    rows, notes = [], []
-    for dataset in data.datasets():
-        notes.append(_note(dataset))
-        rows += [_row(dataset, variant) for variant in dataset.get("variants", [])]
+    datasets = data.datasets()
+    notes = [real.credit(one) for one in datasets]
+    rows = [_row(one, variant) for one in datasets for variant in one.get("variants", [])]
     paper = data.summary.get("paper") or {}
     if "mean_rel_diff" in paper:
         notes.append(
@@ -31,22 +45,7 @@ def _table(name: str, data: real.RealData) -> dict[str, Any]:
             f"of {paper['mean_rel_diff']:.3g} and a largest of {paper.get('max_rel_diff', 0):.3g}. "
             "Relative differences are dominated by values near zero; the norm-scaled one is not."
         )
-    columns = list(rows[0]) if rows else []
-    filled = [c for c in columns if any(row[c] not in ("", "–") for row in rows)]
-    return {
-        "title": TITLES[name],
-        "notes": notes,
-        "table": {"columns": filled, "rows": [[row[c] for c in filled] for row in rows]},
-        "numeric": tuple(one for one in filled[2:] if one != "Result"),
-    }
-
-
-def _note(dataset: dict[str, Any]) -> str:
-    parts = [f"{dataset['dataset']}: {real.origin(dataset)}."]
-    for key, text in (("source", "Source"), ("licence", "Licence"), ("citation", "Cite")):
-        if dataset.get(key):
-            parts.append(f"{text}: {str(dataset[key]).rstrip('.')}.")
-    return " ".join(parts)
+    return entry(TITLES[name], notes, pd.DataFrame(rows))
 
 
 def _row(dataset: dict[str, Any], variant: dict[str, Any]) -> dict[str, str]:
@@ -58,7 +57,7 @@ def _row(dataset: dict[str, Any], variant: dict[str, Any]) -> dict[str, str]:
         "Variant": style.label(str(variant["variant"]), str(variant.get("precision", "fp32"))),
         "Result": str(variant.get("result", "")),
         "Pairs": _number(variant.get("pairs")),
-        "Time": si_time(float(seconds)) if isinstance(seconds, (int, float)) else "–",
+        "Time": si_time(float(seconds)) if isinstance(seconds, (int, float)) else MISSING,
         "Median error [px]": _number(error.get("median")),
         "95 % [px]": _number(error.get("p95")),
         "Largest [px]": _number(error.get("max")),
@@ -70,10 +69,10 @@ def _row(dataset: dict[str, Any], variant: dict[str, Any]) -> dict[str, str]:
 
 
 def _share(value: Any) -> str:
-    return f"{100 * value:.4g} %" if isinstance(value, (int, float)) else "–"
+    return f"{100 * value:.4g} %" if isinstance(value, (int, float)) else MISSING
 
 
 def _number(value: Any) -> str:
     if not isinstance(value, (int, float)) or value != value:
-        return "–"
+        return MISSING
     return str(value) if isinstance(value, int) else f"{value:.3g}"

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from plots import style, tidy
-from plots.sets import choose
+from plots.sets import loaded
 from plots.tables.table import FORM, MISSING, PARAMETERS, TIME, Grid, Page, Table, duration, parameters, readable
 from plots.tables.text import markdown
 from xcorr.choice import auto
@@ -150,12 +150,11 @@ def run(argv: Sequence[str]) -> int:
     made.add_results()
     options = made.parse_args(argv)
     missed = False
-    for kind, key in choose(options.results, [options.key] if options.key else [], options.local):
-        results = tidy.load(options.results / kind / key, key, kind)
+    for results in loaded(options.results, [options.key] if options.key else [], options.local):
         lines = leave_one_size_out(results) if options.leave_one_size_out else table(results)
         if len(lines):
             print(markdown(readable(lines, SHOWN)))
-        print(f"{key}: {summary(lines)}")
+        print(f"{results.key}: {summary(lines)}")
         regrets = lines["regret"]
         missed |= not (
             len(lines)

@@ -1,17 +1,20 @@
-"""Which points a series stands for: variants and parameters, as named in a data file."""
+"""Which points a series or a side of a claim stands for: variants and parameters, as named in a data file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from xcorr.errors import UserError, nearest
+from plots.tidy import select
+from xcorr.errors import UserError, choose
 from xcorr.native.variants import assignments
 
+COLUMNS = ("precision", "backend", "threads")  # of a tidy line, that a side names
+SIDE = ("variants", "without", "params", *COLUMNS)
 KEYS = ("variants", "params", "without")
 Allowed = dict[str, tuple[str, ...]]
 
@@ -53,9 +56,7 @@ def parse(raw: Any, where: str) -> Choice:
     table = {"variants": raw} if isinstance(raw, list) else raw
     if not isinstance(table, Mapping) or not table.get("variants"):
         raise UserError(f"{where}: names no variants; give a list of ids")
-    for key in table:
-        if key not in KEYS:
-            raise UserError(f"{where}: key {key}: unknown; {nearest(key, KEYS)}")
+    choose(f"{where}: key", table, KEYS)
     return Choice(tuple(table["variants"]), _allowed(table.get("params")), _allowed(table.get("without")))
 
 
@@ -64,3 +65,25 @@ def _allowed(raw: Mapping[str, Any] | None) -> Allowed:
         name: tuple(str(one) for one in (value if isinstance(value, list) else [value]))
         for name, value in (raw or {}).items()
     }
+
+
+def of_side(points: pd.DataFrame, side: Mapping[str, Any], others: Sequence[str] = ()) -> pd.DataFrame:
+    """The points of a side of a claim: `variants` (default: any), `without` (variants that do not count), `params` (values
+    that parameters must have) and `precision`, `backend` and `threads`. `others`: keys that the caller looks at. UserError
+    for an unknown key."""
+    choose("key", side, (*SIDE, *others))
+    if points.empty:
+        return points
+    points = select(points, **{name: side[name] for name in COLUMNS if name in side})
+    kept = points["variant"].isin(side.get("variants", points["variant"])) & ~points["variant"].isin(
+        side.get("without", [])
+    )
+    wanted = {name: str(value) for name, value in side.get("params", {}).items()}
+    fits = [wanted.items() <= assignments(params).items() for params in points["params"]] if wanted else True
+    return points[kept & fits]
+
+
+def describe(side: Mapping[str, Any], unnamed: str, more: str = "") -> str:
+    """What rows a side needs, in words; `unnamed` stands for its variants where it names none, and `more` before its parameters."""
+    params = [f"{name}={value}" for name, value in sorted(side.get("params", {}).items())]
+    return " ".join(filter(None, ["|".join(side["variants"]) if "variants" in side else unnamed, more, *params]))

@@ -14,55 +14,41 @@ import pandas as pd
 
 from plots import real
 from plots.sources.autocorrelation.tables import autocorrelation
+from plots.tables import selection
 from plots.tables.claims.values import UNDECIDED, Found, Value, known
 from plots.tables.hosts import host_of
-from plots.tidy import ResultSet
-from xcorr.errors import UserError, nearest
-from xcorr.native.variants import assignments
+from plots.tables.selection import of_side
+from plots.tidy import ResultSet, select
+from xcorr.errors import choose
 
 CLASS, ORDER = "image", 20
 ABOUT = "about autocorrelations of images, decided by measuring"
 Arguments = Mapping[str, Any]
 METRICS = {"time": "time_us", "total": "total_us", "frames": "frames_per_s", "rate": "tflops"}
-SIDE = ("variants", "params", "threads", "radius", "plane", "image")
 COMMAND = "python3 -m experiments.inputs.autocorrelation"
 
 
 def points(results: ResultSet, side: Mapping[str, Any]) -> pd.DataFrame:
     """The points of a side, the fastest first. UserError for an unknown key."""
-    for key in side:
-        if key not in SIDE:
-            raise UserError(f"key {key}: unknown; {nearest(key, SIDE)}")
     found, host = _own_points(results, side), host_of(results)
     return _own_points(host, side) if found.empty and host else found
 
 
 def _own_points(results: ResultSet, side: Mapping[str, Any]) -> pd.DataFrame:
-    found = autocorrelation.every_point(results)
-    if found.empty:
-        return found
-    found = found[(found["size"] == side.get("image", "1500x750")) & (found["lefts"] == 1)]
-    found = found[(found["plane"] == side.get("plane", autocorrelation.HALF)) & (found["radius"] == side["radius"])]
-    if "variants" in side:
-        found = found[found["variant"].isin(side["variants"])]
-    if "threads" in side:
-        found = found[found["threads"] == side["threads"]]
-    wanted = {name: str(value) for name, value in side.get("params", {}).items()}
-    fits = [wanted.items() <= assignments(params).items() for params in found["params"]]
-    return found[pd.Series(fits, found.index, dtype=bool)].sort_values("time_us", kind="stable")
+    image = {"size": side.get("image", "1500x750"), "lefts": 1, "radius": side["radius"]}
+    found = select(autocorrelation.every_point(results), plane=side.get("plane", autocorrelation.HALF), **image)
+    found = of_side(found, side, ("radius", "plane", "image"))
+    return found.sort_values("time_us", kind="stable") if len(found) else found
 
 
 def describe(side: Mapping[str, Any]) -> str:
     """What rows a side needs, in words."""
-    params = [f"{name}={value}" for name, value in sorted(side.get("params", {}).items())]
-    named = "|".join(side["variants"]) if "variants" in side else "a variant"
     plane = " of the whole plane" if side.get("plane") == autocorrelation.WHOLE else ""
-    return " ".join([named, *params, f"at {side.get('image', '1500x750')}, R = {side['radius']}{plane}"])
+    return f"{selection.describe(side, 'a variant')} at {side.get('image', '1500x750')}, R = {side['radius']}{plane}"
 
 
 def _number(results: ResultSet, side: Mapping[str, Any], metric: str) -> float | None:
-    if metric not in METRICS:
-        raise UserError(f"metric {metric}: unknown; {nearest(metric, METRICS)}")
+    choose("metric", [metric], METRICS)
     found = points(results, side)
     return None if found.empty else float(found.iloc[0][METRICS[metric]])
 

@@ -19,7 +19,7 @@ from plots.tables.claims.rows import Rows
 from plots.tables.claims.values import UNDECIDED, Found, Value, known
 from plots.tables.selection import Choice
 from plots.tidy import ResultSet
-from xcorr.errors import UserError, nearest
+from xcorr.errors import choose
 from xcorr.paths import RESULTS
 
 CLASS, ORDER = "later", 30
@@ -69,8 +69,7 @@ def counters(results: ResultSet, args: Arguments) -> Found:
     names = profiler.data()
     for part in args["parts"]:
         for key, table in (("of", "points"), ("to", "points"), ("counter", "metrics")):
-            if key in part and part[key] not in names[table]:
-                raise UserError(f"{key} {part[key]}: unknown; {nearest(part[key], names[table])}")
+            choose(key, [part[key]] if key in part else [], names[table])
     data = profiler.stored(results.folder)
     if data is None:
         return Found([], ["profiler counters of this machine (python3 -m experiments.compare.counters)"])

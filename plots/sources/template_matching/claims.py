@@ -15,8 +15,9 @@ import pandas as pd
 from plots.sources.template_matching.tables import template_matching, template_passes
 from plots.tables.claims.values import Found, Value, known
 from plots.tables.hosts import host_of
+from plots.tables.selection import describe, of_side
 from plots.tidy import ResultSet
-from xcorr.errors import UserError, nearest
+from xcorr.errors import choose
 from xcorr.native.variants import assignments
 
 CLASS, ORDER = "template", 40
@@ -24,48 +25,29 @@ ABOUT = "about template matching, decided by measuring"
 Arguments = Mapping[str, Any]
 METRICS = {"time": "time_us", "total": "total_us"}
 PHASES = {"frames": template_passes.of_frames, "templates": template_passes.of_templates}  # microseconds of a point
-SIDE = ("variants", "backend", "threads", "params")
 FLOAT_BYTES = 4
 
 
 def _patients(args: Arguments) -> list[template_matching.Patient]:
     """Those of `patients` (default: all)."""
     names = template_matching.patients()
-    for name in args.get("patients", ()):
-        if name not in names:
-            raise UserError(f"patient {name}: unknown; {nearest(name, names)}")
-    return [names[name] for name in args.get("patients", names)]
+    return [names[name] for name in choose("patient", args.get("patients", names), names)]
 
 
 def _column(args: Arguments) -> str:
-    metric = args.get("metric", "time")
-    if metric not in METRICS:
-        raise UserError(f"metric {metric}: unknown; {nearest(metric, METRICS)}")
+    (metric,) = choose("metric", [args.get("metric", "time")], METRICS)
     return METRICS[metric]
 
 
 def _points(every: pd.DataFrame, side: Mapping[str, Any], patient: str, templates: int, column: str) -> pd.DataFrame:
     """The points of a side, the fastest first."""
-    for key in side:
-        if key not in SIDE:
-            raise UserError(f"key {key}: unknown; {nearest(key, SIDE)}")
-    found = template_matching.of_patient(every, patient, templates)
-    if found.empty:
-        return found
-    if "variants" in side:
-        found = found[found["variant"].isin(side["variants"])]
-    for name in ("backend", "threads"):
-        if name in side:
-            found = found[found[name] == side[name]]
-    wanted = {name: str(value) for name, value in side.get("params", {}).items()}
-    fits = [wanted.items() <= assignments(params).items() for params in found["params"]]
-    return found[pd.Series(fits, found.index, dtype=bool)].sort_values(column, kind="stable")
+    found = of_side(template_matching.of_patient(every, patient, templates), side)
+    return found.sort_values(column, kind="stable") if len(found) else found
 
 
 def _describe(side: Mapping[str, Any], patient: str, templates: int) -> str:
-    params = [f"{name}={value}" for name, value in sorted(side.get("params", {}).items())]
-    named = "|".join(side["variants"]) if "variants" in side else f"a variant on a {side['backend'].upper()}"
-    return " ".join([named, *params, f"with {templates} templates of {patient}"])
+    named = describe(side, f"a variant on a {side.get('backend', '').upper()}")
+    return f"{named} with {templates} templates of {patient}"
 
 
 def _ratios(results: ResultSet, args: Arguments) -> tuple[dict[str, float], list[str]]:
@@ -125,8 +107,7 @@ def growth(results: ResultSet, args: Arguments) -> Found:
 def _phases(
     results: ResultSet, args: Arguments, side: Mapping[str, Any], templates: int
 ) -> tuple[dict[str, pd.Series], list[str]]:
-    if args["phase"] not in PHASES:
-        raise UserError(f"phase {args['phase']}: unknown; {nearest(args['phase'], PHASES)}")
+    choose("phase", [args["phase"]], PHASES)
     every, found, missing = template_matching.every_point(results), {}, []
     for patient in _patients(args):
         points = _points(every, side, patient.name, templates, METRICS["time"])

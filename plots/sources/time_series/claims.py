@@ -14,9 +14,11 @@ import pandas as pd
 from experiments.compare import fragments as fragment_dump
 from plots import real
 from plots.sources.time_series.tables import time_series
+from plots.tables import selection
 from plots.tables.claims.values import Found, Value, known
+from plots.tables.selection import of_side
 from plots.tidy import ResultSet
-from xcorr.errors import UserError, nearest
+from xcorr.errors import choose
 from xcorr.native.variants import assignments
 
 CLASS, ORDER = "series", 10
@@ -27,35 +29,21 @@ METRICS = {
     "time_without_building": lambda one: one["compute_us"] - (0.0 if pd.isna(one["build_us"]) else one["build_us"]),
     "error": lambda one: one["normalised_error"],
 }
-SIDE = ("variants", "without", "precision", "params")
 
 
 def points(results: ResultSet, side: Mapping[str, Any]) -> pd.DataFrame:
     """The points of a side, the fastest first. UserError for an unknown key."""
-    for key in side:
-        if key not in SIDE:
-            raise UserError(f"key {key}: unknown; {nearest(key, SIDE)}")
-    found = time_series.headline(time_series.every_point(results))
-    if "precision" in side:
-        found = found[found["precision"] == side["precision"]]
-    if "variants" in side:
-        found = found[found["variant"].isin(side["variants"])]
-    found = found[~found["variant"].isin(side.get("without", []))]
-    wanted = {name: str(value) for name, value in side.get("params", {}).items()}
-    fits = [wanted.items() <= assignments(params).items() for params in found["params"]]
-    return found[pd.Series(fits, found.index, dtype=bool)].sort_values("compute_us", kind="stable")
+    found = of_side(time_series.headline(time_series.every_point(results)), side)
+    return found.sort_values("compute_us", kind="stable")
 
 
 def describe(side: Mapping[str, Any]) -> str:
     """What rows a side needs, in words."""
-    params = [f"{name}={value}" for name, value in sorted(side.get("params", {}).items())]
-    named = "|".join(side["variants"]) if "variants" in side else "a variant of time series"
-    return " ".join(filter(None, [named, side.get("precision", ""), *params]))
+    return selection.describe(side, "a variant of time series", side.get("precision", ""))
 
 
 def _number(results: ResultSet, side: Mapping[str, Any], metric: str) -> float | None:
-    if metric not in METRICS:
-        raise UserError(f"metric {metric}: unknown; {nearest(metric, METRICS)}")
+    choose("metric", [metric], METRICS)
     found = points(results, side)
     if found.empty:
         return None
@@ -100,12 +88,7 @@ def lost(results: ResultSet, args: Arguments) -> Found:
         return Found([], [f"{data} (python3 -m experiments.inputs.amplitudes)"])
     words, counts, missing = [], [], []
     for side in (args["of"], args["to"]):
-        rows = data.rows
-        if "precision" in side:
-            rows = rows[rows["precision"] == side["precision"]]
-        if "variants" in side:
-            rows = rows[rows["variant"].isin(side["variants"])]
-        rows = rows[~rows["variant"].isin(side.get("without", []))]
+        rows = of_side(data.rows, side)
         if rows.empty:
             missing.append(describe(side))
             continue

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 import pandas as pd
 from tabulate import tabulate
 
-from plots import tidy
-from plots.sets import choose
+from plots.sets import loaded
 from plots.tables.claims import verdicts
 from xcorr.errors import Parser, UserError
 
@@ -65,13 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = parser().parse_args(argv)
         verdicts.require(options.id)
-        for kind, key in choose(options.results, options.keys, options.local):
-            results = tidy.load(options.results / kind / key, key, kind)
+        for results in loaded(options.results, options.keys, options.local):
             lines = verdicts.table(results, options.id)
             if options.markdown:
                 print(verdicts.TABLE.files(verdicts.page(lines))["claims.md"])
                 continue
-            print(f"{key}\n\n{text(lines, bool(options.id))}\n")
+            print(f"{results.key}\n\n{text(lines, bool(options.id))}\n")
             numbers = lines["verdict"].value_counts()
             shown = [name for name in verdicts.ALL_VERDICTS if name in verdicts.VERDICTS or name in numbers]
             print(", ".join(f"{numbers.get(name, 0)} {name}" for name in shown))

@@ -15,7 +15,7 @@ from plots import metrics
 from plots.tables.selection import Choice
 from plots.tables.selection import parse as parse_choice
 from plots.tidy import USUAL, select
-from xcorr.errors import UserError, nearest
+from xcorr.errors import UserError, choose
 
 METRICS = {
     "time": lambda p: p["compute_us"],
@@ -74,8 +74,7 @@ class Rows:
 
     def choices(self, name: str) -> tuple[Choice, ...]:
         """The choices of a series. UserError with the nearest name."""
-        if name not in self.series:
-            raise UserError(f"claims: series {name}: unknown; {nearest(name, self.series)}")
+        choose("claims: series", [name], self.series)
         return self.series[name]
 
     def best(self, side: Mapping[str, Any], cell: Cell) -> tuple[pd.Series, float] | None:
@@ -103,8 +102,7 @@ class Rows:
     def metric(side: Mapping[str, Any]) -> Any:
         """Function of a tidy frame behind a side's metric."""
         name = side.get("metric", "time")
-        if name not in METRICS:
-            raise UserError(f"claims: metric {name}: unknown; {nearest(name, METRICS)}")
+        choose("claims: metric", [name], METRICS)
         return METRICS[name]
 
     @staticmethod
@@ -153,9 +151,7 @@ def side_of(raw: Any, common: Mapping[str, Any]) -> dict[str, Any]:
     """A side of a comparison: a series, a list of them (the fastest counts) or a table of SIDE keys;
     keys that it leaves out come from `common`."""
     own = dict(raw) if isinstance(raw, Mapping) else {"series": raw}
-    for key in own:
-        if key not in SIDE:
-            raise UserError(f"claims: key {key}: unknown; {nearest(key, SIDE)}")
+    choose("claims: key", own, SIDE)
     if "metric" in common:
         own.setdefault("metric", common["metric"])
     return own

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from xcorr.errors import UserError, nearest
+from xcorr.errors import UserError, choose
 
 HOLDS, DIFFERS, UNKNOWN = "holds", "differs", "not measurable here"
 VERDICTS = (HOLDS, DIFFERS, UNKNOWN)
@@ -98,15 +98,12 @@ KEYS = (*CRITERIA, "tolerance", "judge")
 
 def check(test: Mapping[str, Any], where: str) -> None:
     """UserError when a test is not one criterion with legal keys."""
-    for key in test:
-        if key not in KEYS:
-            raise UserError(f"{where}: key {key}: unknown; {nearest(key, KEYS)}")
+    choose(f"{where}: key", test, KEYS)
     if sum(name in test for name in CRITERIA) != 1:
         raise UserError(f"{where}: needs exactly one criterion; give one of {', '.join(CRITERIA)}")
     if "near" in test and "tolerance" not in test:
         raise UserError(f"{where}: near has no tolerance; give it as a part of the value, as 0.1")
-    if test.get("judge", "all") not in JUDGES:
-        raise UserError(f"{where}: judge {test['judge']}: unknown; {nearest(test['judge'], JUDGES)}")
+    choose(f"{where}: judge", [test.get("judge", "all")], JUDGES)
 
 
 def verdict(found: Found, test: Mapping[str, Any]) -> str:

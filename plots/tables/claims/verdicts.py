@@ -28,7 +28,7 @@ from plots.tables.claims.values import (
 from plots.tables.table import MISSING, Grid, Page, Table
 from plots.tables.text import csv
 from plots.tidy import ResultSet
-from xcorr.errors import UserError, nearest
+from xcorr.errors import UserError, choose, nearest
 
 GENERAL = {  # classes that claims of every source may have
     "machine": "decidable by measuring",
@@ -106,14 +106,11 @@ def catalogue(folder: Path = folders.FOLDER) -> Catalogue:
 
 
 def _claim(one: Mapping[str, Any], where: str) -> Claim:
-    for key in one:
-        if key not in KEYS:
-            raise UserError(f"{where}: key {key}: unknown; {nearest(key, KEYS)}")
+    choose(f"{where}: key", one, KEYS)
     for key in REQUIRED:
         if not one.get(key):
             raise UserError(f"{where}: key {key}: missing; give a text")
-    if one["class"] not in CLASSES:
-        raise UserError(f"{where}: class {one['class']}: unknown; {nearest(one['class'], CLASSES)}")
+    choose(f"{where}: class", [one["class"]], CLASSES)
     compute = one.get("compute", {})
     if compute:
         names = COMPUTATIONS[one["class"]]
@@ -185,10 +182,7 @@ def _reason(said: str, seen: Found) -> str:
 def require(ids: Iterable[str], folder: Path = folders.FOLDER) -> list[Claim]:
     """The claims of `ids`, all of them when there are none. UserError for an unknown id."""
     claims = catalogue(folder).claims
-    for one in ids:
-        if one not in claims:
-            raise UserError(f"claim {one}: unknown; {nearest(one, claims)}")
-    return [claims[one] for one in ids] or list(claims.values())
+    return [claims[one] for one in choose("claim", ids, claims)] or list(claims.values())
 
 
 def table(results: ResultSet, ids: Iterable[str] = (), folder: Path = folders.FOLDER) -> pd.DataFrame:

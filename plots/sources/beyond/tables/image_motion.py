@@ -9,11 +9,44 @@ import pandas as pd
 
 from plots import real, style
 from plots.metrics import si_time
+from plots.tables.real_input import entry
+from plots.tables.table import MISSING, known, readable
 
+NUMBER, WHOLE = known("{:.2g}"), "{:.0f}".format
 COMMANDS = {
     real.VELOCIMETRY: "python3 -m experiments.inputs.velocimetry",
     real.TRACKING: "python3 -m experiments.inputs.tracking",
 }
+TITLES = {real.VELOCIMETRY: "Particle image velocimetry", real.TRACKING: "Tracking of a template"}
+
+
+def _bias(y: float, x: float) -> str:
+    return MISSING if pd.isna(y) or pd.isna(x) else f"{y:+.3f}, {x:+.3f}"
+
+
+FIELDS = (
+    ("Field", "case", str),
+    ("Variant", "variant", style.label),
+    ("Window", "window", WHOLE),
+    ("Boundary", "boundary", str),
+    ("Passes", "passes", WHOLE),
+    ("Vectors", "vectors", WHOLE),
+    ("RMS error [px]", "rms", NUMBER),
+    ("Bias y, x [px]", "bias_y bias_x", _bias),
+    ("Outliers", "outliers vectors", lambda part, whole: f"{100 * part / whole:.2g} %"),
+    ("Time", "seconds", si_time),
+    ("From openpiv [px]", "peer_difference", NUMBER),
+    ("Time of openpiv", "peer_seconds", si_time),
+)
+PATHS = (
+    ("Case", "case", str),
+    ("Variant", "variant precision", style.label),
+    ("Frames", "frames", str),
+    ("RMS error [px]", "rms", NUMBER),
+    ("Largest [px]", "largest", NUMBER),
+    ("Allowed RMS [px]", "tolerance", NUMBER),
+    ("Frames per second", "frames_per_second", WHOLE),
+)
 
 
 def on_real_input(folder: Path) -> list[dict[str, Any]]:
@@ -22,73 +55,31 @@ def on_real_input(folder: Path) -> list[dict[str, Any]]:
     loaded = {name: real.load(folder, name) for name in makers}
     if all(isinstance(data, str) for data in loaded.values()):
         return []
-    made = []
-    for name, data in loaded.items():
-        if isinstance(data, str):
-            made.append(_entry(name, [], [f"{data} ({COMMANDS[name]})."]))
-        else:
-            made.append(makers[name](data))
-    return made
-
-
-def _entry(name: str, rows: list[dict[str, str]], notes: list[str]) -> dict[str, Any]:
-    titles = {real.VELOCIMETRY: "Particle image velocimetry", real.TRACKING: "Tracking of a template"}
-    columns = [column for column in (rows[0] if rows else {}) if any(row[column] != "–" for row in rows)]
-    return {
-        "title": titles[name],
-        "notes": notes,
-        "table": {"columns": columns, "rows": [[row[column] for column in columns] for row in rows]},
-        "numeric": tuple(columns[2:]),
-    }
+    return [
+        entry(TITLES[name], [f"{data} ({COMMANDS[name]})."], pd.DataFrame())
+        if isinstance(data, str)
+        else makers[name](data)
+        for name, data in loaded.items()
+    ]
 
 
 def _velocimetry(data: real.RealData) -> dict[str, Any]:
-    rows = [
-        {
-            "Field": str(row["case"]),
-            "Variant": style.label(str(row["variant"])),
-            "Window": f"{row['window']:.0f}",
-            "Boundary": str(row["boundary"]),
-            "Passes": f"{row['passes']:.0f}",
-            "Vectors": f"{row['vectors']:.0f}",
-            "RMS error [px]": _number(row["rms"]),
-            "Bias y, x [px]": _pair(row["bias_y"], row["bias_x"]),
-            "Outliers": _percent(row["outliers"], row["vectors"]),
-            "Time": si_time(float(row["seconds"])),
-            "From openpiv [px]": _number(row.get("peer_difference")),
-            "Time of openpiv": si_time(float(row["peer_seconds"]))
-            if row.get("peer_seconds") == row["peer_seconds"]
-            else "–",
-        }
-        for _, row in data.rows.iterrows()
-    ]
     notes = [
         "Fields vortex and shear are made of particles whose displacement is known; windows overlap by half. The error is "
         "that of all vectors, replaced outliers included. The time is of the whole call in Python, transfers included."
     ]
-    notes += [_credit(dataset) for dataset in data.datasets()]
+    notes += [real.credit(dataset) for dataset in data.datasets()]
     if data.summary.get("missing"):
         notes.append(f"Left out: {data.summary['missing']}.")
-    return _entry(real.VELOCIMETRY, rows, notes)
+    peers = dict.fromkeys(["peer_difference", "peer_seconds"], float("nan"))
+    rows = data.rows.assign(**{name: one for name, one in peers.items() if name not in data.rows})
+    return entry(TITLES[real.VELOCIMETRY], notes, readable(rows, FIELDS))
 
 
 def _tracking(data: real.RealData) -> dict[str, Any]:
-    rows, notes = [], []
-    for dataset in data.datasets():
-        notes.append(_credit(dataset))
-        rows += [
-            {
-                "Case": str(one["case"]),
-                "Variant": style.label(str(one["variant"]), str(one.get("precision", "fp32"))),
-                "Frames": str(one["frames"]),
-                "RMS error [px]": _number(one["rms"]),
-                "Largest [px]": _number(one["largest"]),
-                "Allowed RMS [px]": _number(one["tolerance"]),
-                "Frames per second": f"{one['frames_per_second']:.0f}",
-            }
-            for one in dataset.get("variants", [])
-        ]
-    facts = data.summary
+    datasets, facts = data.datasets(), data.summary
+    rows = pd.DataFrame([{"precision": "fp32", **one} for dataset in datasets for one in dataset.get("variants", [])])
+    notes = [real.credit(dataset) for dataset in datasets]
     if facts.get("template"):
         template, search, frame = ("x".join(map(str, facts[name])) for name in ("template", "search", "frame"))
         notes.append(
@@ -96,24 +87,4 @@ def _tracking(data: real.RealData) -> dict[str, Any]:
             f"photograph moves by fractions of a pixel, with noise of {facts['noise']:g} grey values and a changing brightness; "
             f"in the case rotation it turns by up to {facts['turn']:g} degree too."
         )
-    return _entry(real.TRACKING, rows, notes)
-
-
-def _credit(dataset: dict[str, Any]) -> str:
-    parts = [f"{dataset['dataset']}: {real.origin(dataset)}."]
-    for key, text in (("source", "Source"), ("licence", "Licence"), ("citation", "Cite")):
-        if dataset.get(key):
-            parts.append(f"{text}: {str(dataset[key]).rstrip('.')}.")
-    return " ".join(parts)
-
-
-def _number(value: Any) -> str:
-    return "–" if value is None or pd.isna(value) else f"{float(value):.2g}"
-
-
-def _pair(one: Any, other: Any) -> str:
-    return "–" if pd.isna(one) or pd.isna(other) else f"{one:+.3f}, {other:+.3f}"
-
-
-def _percent(part: Any, whole: Any) -> str:
-    return f"{100 * float(part) / float(whole):.2g} %"
+    return entry(TITLES[real.TRACKING], notes, readable(rows, PATHS))

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from experiments import folders
+from plots import noise
 from plots.metrics import MICRO, si_time
-from plots.noise import noise_us
 from plots.tables.selection import Choice, parse
 from plots.tables.table import Grid, Page, Table
 from plots.tables.text import csv, tabular
@@ -146,19 +146,8 @@ def cells(points: pd.DataFrame, data: Layout | None = None, outcome: str = "pass
 def _judge(best: dict[str, pd.Series], letters: list[str]) -> dict[str, Any]:
     """Winner, ties and runner-up among the best points of the classes of a cell (at least two)."""
     ranked = sorted(best, key=lambda letter: (best[letter]["time_us"], letters.index(letter)))
-    first, second = best[ranked[0]], best[ranked[1]]
-    tied = [
-        letter for letter in ranked[1:] if best[letter]["time_us"] - first["time_us"] <= noise_us(first, best[letter])
-    ]
-    return {
-        **first[["variant", "params", "time_us"]].to_dict(),
-        "winner": ranked[0],
-        "tied_with": ";".join(tied),
-        "runner_up": ranked[1],
-        "runner_up_us": second["time_us"],
-        "margin": second["time_us"] / first["time_us"],
-        "is_tie": bool(tied),
-    }
+    said = noise.standing([best[letter] for letter in ranked], ranked)
+    return {**said, "winner": ranked[0], "variant": best[ranked[0]]["variant"]}
 
 
 def winners(row: pd.Series) -> list[str]:

@@ -12,8 +12,7 @@ from typing import Any
 import pandas as pd
 
 from experiments import folders
-from plots import ceilings, style
-from plots.noise import noise_us
+from plots import ceilings, noise, style
 from plots.tables.table import MISSING, PARAMETERS, TIME, Grid, Page, Table, duration, known
 from plots.tidy import PROBLEM, ResultSet, best_parameters, passed, select
 
@@ -138,25 +137,10 @@ def best(results: ResultSet) -> pd.DataFrame:
     lines = []
     for values, own in points(results).groupby([*PROBLEM, "class"], sort=False):
         ranked = [row for _, row in own.assign(time_us=own["compute_us"]).sort_values("compute_us").iterrows()]
-        first, rest = ranked[0], ranked[1:]
-        name = style.label(first["variant"], first["precision"])
-        lines.append(
-            {
-                **dict(zip([*PROBLEM, "class"], values)),
-                "best": name,
-                "params": first["params"],
-                "time_us": first["time_us"],
-                "tied_with": ";".join(
-                    style.label(one["variant"], one["precision"])
-                    for one in rest
-                    if one["time_us"] - first["time_us"] <= noise_us(first, one)
-                ),
-                "runner_up": style.label(rest[0]["variant"], rest[0]["precision"]) if rest else "",
-                "margin": rest[0]["time_us"] / first["time_us"] if rest else float("nan"),
-                "error": first["normalised_error"],
-                "contenders": len(ranked),
-            }
-        )
+        names = [style.label(one["variant"], one["precision"]) for one in ranked]
+        place = dict(zip([*PROBLEM, "class"], values))
+        more = {"best": names[0], "error": ranked[0]["normalised_error"], "contenders": len(ranked)}
+        lines.append(place | noise.standing(ranked, names) | more)
     found = pd.DataFrame(lines, columns=BEST)
     by = ["left_rows", "right_cols", "left_cols", "lefts", "_order"]
     return (
