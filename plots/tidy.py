@@ -1,4 +1,4 @@
-"""The only reader of result rows: outlier rule, statistics, one tidy frame.
+"""From the rows of a set (experiments.driver.store reads them) to a tidy frame: outlier rule, statistics.
 
 A row of a result set is one repetition (docs/design.md, Rows). A row of the tidy frame is one point:
 a variant with its parameters on one problem in one mode. Only `passed` rows are kept, and
@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments import folders
 from experiments.driver import store
-from experiments.driver.schema import PRESETS, studies
+from experiments.driver.schema import PRESETS, feeds, studies
 from plots import noise
 from xcorr.fields import NAMES as FIELDS
 from xcorr.fields import Fields
-from xcorr.files import load_toml
 from xcorr.problem import FORMS, GEOMETRY, Problem
 
 PROBLEM = list(GEOMETRY)
@@ -136,12 +134,12 @@ def tidy(rows: pd.DataFrame, side: Collection[str] = (), every: pd.DataFrame | N
     so that phases still add up to their compute time. Empty input gives an empty frame. `attrs["usual_ranges"]`:
     plots.noise.usual_ranges of the set.
     """
-    rows = _typed(rows)
-    return _points(rows, side, _run_ranges(rows if every is None else _typed(every)))
+    rows = _with_fields(rows)
+    return _points(rows, side, _run_ranges(rows if every is None else _with_fields(every)))
 
 
 def _points(rows: pd.DataFrame, side: Collection[str], known: pd.DataFrame) -> pd.DataFrame:
-    """tidy() of rows as _typed makes them, with _run_ranges of all runs."""
+    """tidy() of rows as _with_fields makes them, with _run_ranges of all runs."""
     rows = _thorough(rows, side).sort_values(["_point", "repetition"], kind="stable")
     kept = rows[drop_outliers(rows["compute_us"], rows["_point"])]
     by = kept.groupby("_point")
@@ -159,16 +157,10 @@ def _points(rows: pd.DataFrame, side: Collection[str], known: pd.DataFrame) -> p
     return found
 
 
-def _typed(rows: pd.DataFrame) -> pd.DataFrame:
-    """A copy whose text is text and whose numbers are numbers."""
-    rows = rows.copy()
-    cells = zip(*(rows[name].fillna("").astype(str) for name in FIELDS))
-    rows["fields"] = [_fields_text(*one) for one in cells]
-    for column in ("params", "family", "backend", "source_hash", "preset", "run", "input", "argmax_agrees"):
-        rows[column] = rows[column].fillna("").astype(str)
-    for column in (*TIMES, *TRANSFERS, *CHECKED, *COMPILED, "fmas", "bytes"):
-        rows[column] = pd.to_numeric(rows[column], errors="coerce").astype(float)
-    return rows
+def _with_fields(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of store.frame_of with the column `fields`, and counts that may be divided."""
+    texts = [_fields_text(*one) for one in zip(*(rows[name] for name in FIELDS))]
+    return rows.assign(fields=texts, **{name: rows[name].astype(float) for name in ("fmas", "bytes")})
 
 
 @lru_cache(maxsize=None)
@@ -243,16 +235,6 @@ def form_order(form: str) -> tuple[int, str]:
     return (FORMS.index(form) if form in FORMS else len(FORMS), form)
 
 
-def experiment_feeds(folder: Path = folders.FOLDER) -> dict[str, list[str]]:
-    """What each experiment feeds: names of figures and tables by experiment name."""
-    found = {}
-    for name, path in folders.experiments(folder).items():
-        feeds = load_toml(path).get("feeds")
-        if isinstance(feeds, list):
-            found[name] = [str(one) for one in feeds]
-    return found
-
-
 def _said(_: str) -> None:
     """store.read_set has told the user."""
 
@@ -260,8 +242,7 @@ def _said(_: str) -> None:
 def _every_run(folder: Path, records: list[dict[str, Any]]) -> pd.DataFrame:
     """The rows of a local set that count, older runs too, of the newest source of each variant."""
     rows = store.every_row(folder, records, _said, _said, set_aside=False)
-    frame = pd.DataFrame(store.newest_sources(rows), columns=list(store.COLUMNS), dtype=object)
-    return _typed(frame.astype({name: "int64" for name in PROBLEM if name in store.INTEGERS}))
+    return _with_fields(store.frame_of(store.newest_sources(rows)))
 
 
 def load(folder: Path, key: str, kind: str) -> ResultSet:
@@ -273,7 +254,7 @@ def load(folder: Path, key: str, kind: str) -> ResultSet:
     records = store.run_records(folder, _said)
     runs = store.by_run(records)
     # A published set has one run of each point and experiment; a local one keeps the older ones too.
-    typed, side = _typed(rows), studies()
+    typed, side = _with_fields(rows), studies()
     known = _run_ranges(
         pd.concat([typed, _every_run(folder, records)], ignore_index=True) if kind == "local" else typed
     )
@@ -283,4 +264,4 @@ def load(folder: Path, key: str, kind: str) -> ResultSet:
         name: _points(plain[plain["experiment"] == name], (), known) for name in sorted(side & set(rows["experiment"]))
     }
     points = _points(plain, side, known)
-    return ResultSet(key, kind, folder, rows, points, runs, experiment_feeds(), own, _points(others, side, known))
+    return ResultSet(key, kind, folder, rows, points, runs, feeds(), own, _points(others, side, known))

@@ -1,35 +1,98 @@
-"""The columns of a row, which of them make its key, and what a cell may hold."""
+"""The columns of a row: one table, which the driver, the readers of rows and the test of the program's record follow."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from xcorr.fields import NAMES as FIELDS
 from xcorr.problem import GEOMETRY
 
-COLUMNS = (
-    "run experiment machine_key input variant family backend precision form left_rows left_cols "
-    "right_rows right_cols lefts rights window params mode preset repetition iterations outcome "
-    "reason compute_us forward_us hadamard_us inverse_us plan_us allocate_us upload_us download_us "
-    "energy_uj max_error error_bound exact_error exact_bound rel_l2_error argmax_agrees fmas bytes "
-    "seed source_hash clear_us launch_us overlap_checked rel_l2_bound "
-    "boundary score masks result same views build_us normalised_error compile_us load_us registers"
-).split()
-# Absent from sets that are older than they are: read as empty. An empty field of a problem has its default.
-ADDED = (
-    *("clear_us", "launch_us", "overlap_checked", "rel_l2_bound", "build_us", *FIELDS, "normalised_error"),
-    *("compile_us", "load_us", "registers"),
-)
-KEY = (
-    "variant params precision form left_rows left_cols right_rows right_cols lefts rights window "
-    "boundary score masks result same views mode input preset source_hash"
-).split()
+# In the order of a file of rows. `unit`: times and energy are of one call for the whole problem. `key`: place in the resume key.
+# `source`: the driver knows it without a measurement (and the record says it again), or the program's record of a point, or of each of
+# its repetitions, says it. `since`: sets that are older than a `later` column lack it; it reads as empty, an empty field as its default.
+_TABLE = """
+name             type   unit  key  source      since
+run              text   -     -    driver      -
+experiment       text   -     -    driver      -
+machine_key      text   -     -    driver      -
+input            text   -     19   driver      -
+variant          text   -     1    driver      -
+family           text   -     -    driver      -
+backend          text   -     -    driver      -
+precision        text   -     3    driver      -
+form             text   -     4    driver      -
+left_rows        int    -     5    driver      -
+left_cols        int    -     6    driver      -
+right_rows       int    -     7    driver      -
+right_cols       int    -     8    driver      -
+lefts            int    -     9    driver      -
+rights           int    -     10   driver      -
+window           text   -     11   driver      -
+params           text   -     2    driver      -
+mode             text   -     18   driver      -
+preset           text   -     20   driver      -
+repetition       int    -     -    repetition  -
+iterations       int    -     -    repetition  -
+outcome          text   -     -    record      -
+reason           text   -     -    record      -
+compute_us       float  us    -    repetition  -
+forward_us       float  us    -    repetition  -
+hadamard_us      float  us    -    repetition  -
+inverse_us       float  us    -    repetition  -
+plan_us          float  us    -    record      -
+allocate_us      float  us    -    record      -
+upload_us        float  us    -    record      -
+download_us      float  us    -    record      -
+energy_uj        float  uJ    -    record      -
+max_error        float  -     -    record      -
+error_bound      float  -     -    record      -
+exact_error      float  -     -    record      -
+exact_bound      float  -     -    record      -
+rel_l2_error     float  -     -    record      -
+argmax_agrees    text   -     -    record      -
+fmas             int    -     -    driver      -
+bytes            int    B     -    driver      -
+seed             int    -     -    driver      -
+source_hash      text   -     21   driver      -
+clear_us         float  us    -    repetition  later
+launch_us        float  us    -    record      later
+overlap_checked  text   -     -    record      later
+rel_l2_bound     float  -     -    record      later
+boundary         text   -     12   driver      later
+score            text   -     13   driver      later
+masks            text   -     14   driver      later
+result           text   -     15   driver      later
+same             text   -     16   driver      later
+views            text   -     17   driver      later
+build_us         float  us    -    repetition  later
+normalised_error float  -     -    record      later
+compile_us       float  us    -    record      later
+load_us          float  us    -    record      later
+registers        float  -     -    record      later
+"""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A line of the table; `-` stands for nothing."""
+
+    name: str
+    type: str
+    unit: str
+    key: str
+    source: str
+    since: str
+
+
+TABLE = [Column(*line.split()) for line in _TABLE.strip().splitlines()[1:]]
+COLUMNS = [one.name for one in TABLE]
+ADDED = [one.name for one in TABLE if one.since == "later"]
+KEY = [one.name for one in sorted((one for one in TABLE if one.key != "-"), key=lambda one: int(one.key))]
+RECORDED = [one.name for one in TABLE if one.source == "record"]
+INTEGERS = [one.name for one in TABLE if one.type == "int"]
+FLOATS = [one.name for one in TABLE if one.type == "float"]
 # Rows that are equal in these are of rivals: variants and points that compute one problem in one way.
 RIVALS = (*GEOMETRY, *FIELDS, "mode", "input")
-INTEGERS = ("left_rows left_cols right_rows right_cols lefts rights repetition iterations fmas bytes seed").split()
-FLOATS = (
-    "compute_us forward_us hadamard_us inverse_us plan_us allocate_us upload_us download_us "
-    "energy_uj max_error error_bound exact_error exact_bound rel_l2_error clear_us launch_us "
-    "rel_l2_bound build_us normalised_error compile_us load_us registers"
-).split()
 NEEDED = {*GEOMETRY, "repetition"}  # integers without which a row is no row
 OUTCOMES = ("passed incorrect not_supported not_selected out_of_memory timeout failed published").split()
 

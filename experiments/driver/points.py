@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.driver import source_tree
+from experiments.driver.columns import Key, Row
 from experiments.driver.schema import Experiment, Restriction, grid, modes_by_problem
-from experiments.driver.store import Key
+from experiments.driver.store import key_of
 from xcorr.errors import UserError, choose, nearest
 from xcorr.native.variants import Variant, assignments
+from xcorr.problem import COLUMNS as PROBLEM
 from xcorr.problem import FORMS, Problem, format_shape, parse_size
 
 
@@ -33,18 +35,22 @@ class Unit:
         """For progress and messages."""
         return f"{self.variant.id} {self.problem.id}"
 
+    def cells(self, params: str, preset: str) -> Row:
+        """The columns of one point's resume key."""
+        return {
+            "variant": self.variant.id,
+            "params": params,
+            "precision": self.precision,
+            **dict(zip(PROBLEM, map(str, self.problem.cells))),
+            "mode": self.mode,
+            "input": self.input,
+            "preset": preset,
+            "source_hash": self.variant.hash_of(self.problem.fields.result),
+        }
+
     def key(self, params: str, preset: str) -> Key:
-        """Resume key of one point, in the order of store.KEY."""
-        return (
-            self.variant.id,
-            params,
-            self.precision,
-            *map(str, self.problem.cells),
-            self.mode,
-            self.input,
-            preset,
-            self.variant.hash_of(self.problem.fields.result),
-        )
+        """Resume key of one point."""
+        return key_of(self.cells(params, preset))
 
 
 @dataclass(frozen=True)

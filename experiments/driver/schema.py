@@ -408,6 +408,12 @@ def load_experiments(folder: Path = FOLDER) -> dict[str, Experiment]:
     return {name: load_experiment(path) for name, path in paths.items()}
 
 
+def feeds(folder: Path = FOLDER) -> dict[str, list[str]]:
+    """What each experiment feeds: names of figures and tables by experiment name."""
+    said = {name: load_toml(path).get("feeds") for name, path in folders.experiments(folder).items()}
+    return {name: [str(one) for one in names] for name, names in said.items() if isinstance(names, list)}
+
+
 def studies(folder: Path = FOLDER) -> set[str]:
     """Names of the side experiments of a folder (`study = true`). An experiment whose file is gone is none."""
     paths = folders.experiments(folder).items()

@@ -311,9 +311,13 @@ def read_set(folder: Path) -> pd.DataFrame:
     Integer columns are int64, times and errors float64 (NaN where not measured), `argmax_agrees` is
     "true", "false" or "", everything else text. Errors as in read_rows.
     """
+    return frame_of(shown(folder, read_rows(folder)))
+
+
+def frame_of(rows: list[Row]) -> pd.DataFrame:
+    """Rows as read_set returns them."""
     import pandas as pd  # only readers of whole sets pay for the import
 
-    rows = shown(folder, read_rows(folder))
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     for name in INTEGERS:
         frame[name] = pd.Series([int(row[name] or 0) for row in rows], dtype="int64")

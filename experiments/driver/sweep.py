@@ -13,10 +13,11 @@ from typing import Any
 from tqdm import tqdm
 
 from experiments.driver.bench import SEED, Bench, Ended, Record, Starting, is_number, verdict_of
+from experiments.driver.columns import COLUMNS, FLOATS, INTEGERS, RECORDED, Key, Row
 from experiments.driver.points import Unit, in_processes
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import Preset
-from experiments.driver.store import COLUMNS, FLOATS, INTEGERS, KEY, Chunk, Key, Row, text_of, warn, write_json
+from experiments.driver.store import Chunk, text_of, warn, write_json
 from xcorr.errors import UserError
 
 REFRESH_S = 5.0
@@ -25,7 +26,6 @@ BAR = "{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{pos
 Job = tuple[int, str]
 Group = Sequence[Unit]
 # What a point is was asked for by the driver; a record tells only what was found.
-IDENTITY = {*KEY, "run", "experiment", "machine_key"}
 
 
 def legible(cells: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,7 +262,7 @@ class Sweep:
                 f"{unit.name}: xcorr-bench lists source {listed} and measured {fields.get('source_hash')}; build again"
             )
         outcome, reason = verdict_of(fields)
-        found = {name: fields[name] for name in COLUMNS if name in fields and name not in IDENTITY}
+        found = {name: fields[name] for name in RECORDED if name in fields}
         cells = {**legible(found), "outcome": outcome, "reason": reason}
         repetitions: list[dict[str, Any]] = [{"repetition": 0, "iterations": 0}]
         if outcome == "passed":
@@ -297,30 +297,15 @@ class Sweep:
 
     def _common(self, unit: Unit, params: str) -> dict[str, Any]:
         """The cells that the driver knows without a measurement."""
-        problem, variant = unit.problem, unit.variant
+        problem = unit.problem
         return {
             "run": self.run,
             "experiment": unit.experiment,
             "machine_key": self.machine_key,
-            "input": unit.input,
-            "variant": variant.id,
-            "family": variant.family,
-            "backend": variant.backend,
-            "precision": unit.precision,
-            "form": problem.form,
-            "left_rows": problem.left[0],
-            "left_cols": problem.left[1],
-            "right_rows": problem.right[0],
-            "right_cols": problem.right[1],
-            "lefts": problem.lefts,
-            "rights": problem.rights,
-            "window": problem.window,
-            **problem.fields.given,
-            "params": params,
-            "mode": unit.mode,
-            "preset": self.preset_name,
+            "family": unit.variant.family,
+            "backend": unit.variant.backend,
+            **unit.cells(params, self.preset_name),
             "fmas": problem.fmas,
             "bytes": problem.bytes(8 if unit.precision == "fp64" else 4),
             "seed": SEED,
-            "source_hash": variant.hash_of(problem.fields.result),
         }

@@ -438,6 +438,6 @@ def test_experiments_of_modes_and_energy_feed_their_own_figures_only():
     known = schema.load_experiments()
     assert set(known["modes"].feeds) == {"cache", "replay", "best_by_mode"} and known["energy"].feeds == ["energy"]
     assert {"stream", "cold", "graph", "latency"} == set(known["modes"].modes)
-    results = result_set(modes({1: 4.0}, cold={1: 6.0}), feeds=tidy.experiment_feeds())
+    results = result_set(modes({1: 4.0}, cold={1: 6.0}), feeds=schema.feeds())
     assert results.feeding("comparison").empty and results.feeding("best_table").empty
     assert len(results.feeding("cache")) == 2

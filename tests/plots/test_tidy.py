@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from fixtures import sets
 
+from experiments.driver import schema
 from plots import tidy
 
 
@@ -151,7 +152,7 @@ def test_best_parameters_per_point():
 def test_experiments_feed_only_what_they_say(tmp_path):
     (tmp_path / "a.toml").write_text('title = "A"\nfeeds = ["comparison"]\n')
     (tmp_path / "presets.toml").write_text("[smoke]\nrepetitions = 2\n")
-    feeds = tidy.experiment_feeds(tmp_path)
+    feeds = schema.feeds(tmp_path)
     assert feeds == {"a": ["comparison"]}
     frame = points([sets.row(experiment="a"), sets.row(experiment="gone", variant="other")])
     results = tidy.ResultSet("k", "local", tmp_path, sets.frame([]), frame, {}, feeds)
