@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from plots.files import encode
 from plots.metrics import MICRO
 from plots.report import page
 from plots.sets import loaded
-from plots.tables.crossover import Crossover, crossover
+from plots.tables.crossover import crossed
 from xcorr.errors import Parser, UserError
 from xcorr.files import load_toml
 
@@ -156,7 +157,8 @@ def curves(machines: Sequence[Machine], form: str, columns: tuple[str, str], uni
 
 
 def crossovers(machines: Sequence[Machine]) -> pd.DataFrame:
-    """A line per machine, form, count and accounting: `size` of the crossover and `where` (Crossover)."""
+    """A line per machine, form, count and accounting: `size` of the crossover, and `where` it is: between
+    measured sizes, or above or below all of them, and then `size` is at the edge. A tie is no win of a transform."""
     lines = []
     for one in machines:
         for (form, pairs, lefts, counts), cells in one.cells.groupby(["form", "pairs", "lefts", "counts"]):
@@ -164,8 +166,10 @@ def crossovers(machines: Sequence[Machine]) -> pd.DataFrame:
                 both = cells.dropna(subset=["definition_us", accounting]).sort_values("side")
                 if len(both) < 2:
                     continue
-                found = crossover(both["side"], both["definition_us"], both[accounting])
-                lines.append((one.key, form, pairs, lefts, counts, accounting, found.size, found.where.value))
+                ratios = (both["definition_us"] / both[accounting]).map(math.log)
+                low, high = crossed(list(zip(both["side"], ratios)), tie_wins=False)
+                where = "above" if math.isinf(high) else "between" if low else "below"
+                lines.append((one.key, form, pairs, lefts, counts, accounting, low or high, where))
     columns = ["machine", "form", "pairs", "lefts", "counts", "accounting", "size", "where"]
     found = pd.DataFrame(lines, columns=columns)
     order = found["form"].map(tidy.form_order)
@@ -195,7 +199,7 @@ def crossover_figure(machines: Sequence[Machine]) -> Figure | None:
             own = found[(found["machine"] == one.key) & (found["accounting"] == accounting)]
             offset = (place - (len(machines) - 1) / 2) * min(0.16, 0.7 / max(1, len(machines)))
             for _, line in own.iterrows():
-                marker = {Crossover.ABOVE.value: ">", Crossover.BELOW.value: "<"}.get(line["where"], one.marker)
+                marker = {"above": ">", "below": "<"}.get(line["where"], one.marker)
                 edge = 4.2 if marker in "<>" else 5.0
                 height_at = rows.index((line["form"], line["counts"])) + offset
                 look = {**curve_style(one), "marker": marker, "linestyle": "none", "markersize": edge}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Callable
 
@@ -61,6 +62,11 @@ def speedup(points: pd.DataFrame, baseline: pd.DataFrame, by: list[str]) -> pd.S
     reference = baseline.set_index(by)["compute_us"]
     keys = pd.MultiIndex.from_frame(points[by])
     return pd.Series(reference.reindex(keys).to_numpy(), index=points.index) / points["compute_us"]
+
+
+def geometric_mean(values: pd.Series) -> float:
+    """Of positive numbers; NaN of none."""
+    return math.exp(values.map(math.log).mean())
 
 
 def plan_matters(points: pd.DataFrame) -> bool:

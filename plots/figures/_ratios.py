@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from plots import style
 from plots.figures import _cells, _classes
+from plots.metrics import geometric_mean
 from plots.tidy import PROBLEM, best_parameters, form_order
 
 SAME = ["variant", "params", *PROBLEM, "input", "precision"]
@@ -57,4 +57,4 @@ def _special(line: pd.Series) -> list[str]:
 
 def middle(lines: pd.DataFrame) -> float:
     """Geometric mean of the ratios."""
-    return float(np.exp(np.log(lines["ratio"]).mean()))
+    return geometric_mean(lines["ratio"])

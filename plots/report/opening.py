@@ -3,13 +3,12 @@ checked."""
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 
 from plots import ceilings, imported, style
 from plots.drawing import Drawing
 from plots.figures import floor
+from plots.metrics import geometric_mean
 from plots.tables import beyond, outcomes
 from plots.tidy import USUAL, ResultSet, form_order, passed, select
 
@@ -70,7 +69,7 @@ def _floor(results: ResultSet) -> str:
     distances = floor.distances(results.feeding("floor"), measured)
     if distances.empty:
         return "Not known: no verified time in the usual conditions."
-    mean = math.exp(distances["factor"].map(math.log).mean())
+    mean = geometric_mean(distances["factor"])
     return (
         f"On the {_many(len(distances), 'problem')} of the figure “Best time over the floor”, the fastest time is "
         f"{mean:.2f} times the floor (geometric mean), and {distances['factor'].max():.1f} times at most. The floor is the "

@@ -25,6 +25,7 @@ import pandas as pd
 from experiments.compare.artifact import Baseline, load_baseline
 from plots import floor, noise, style, tidy
 from plots.ceilings import Ceilings, load
+from plots.metrics import geometric_mean
 from plots.sets import loaded
 from plots.tables.best_by_mode import MODES
 from plots.tables.table import FORM, MATRICES, Grid, Page, Table, duration, known, readable
@@ -152,10 +153,6 @@ def by_mode(points: pd.DataFrame, new_families: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=MODE_COLUMNS)
 
 
-def _mean(values: pd.Series) -> float:
-    return math.exp(values.map(math.log).mean())
-
-
 def summary(found: Beyond) -> list[str]:
     """What the lines say, an item for each subject; every item is whole sentences."""
     lines, bars = found.lines, found.bars
@@ -164,23 +161,23 @@ def summary(found: Beyond) -> list[str]:
         return ["This set has no time of any problem of the baseline."]
     below, ties = int((known["speedup"] < bars.least).sum()), int(known["is_tie"].sum())
     items = [
-        f"On {len(known)} of {len(lines)} problems, the fastest variant is {_mean(known['speedup']):.3f} times as fast as "
+        f"On {len(known)} of {len(lines)} problems, the fastest variant is {geometric_mean(known['speedup']):.3f} times as fast as "
         f"the paper's best (geometric mean; goal: {bars.mean:g}). The least speed-up is {known['speedup'].min():.2f}x. "
         f"{below} of the problems are below {bars.least:g}x; {ties} are ties within the noise."
     ]
     new = known["new_speedup"].dropna()
     if len(new):
         items.append(
-            f"Of the new variants alone, the fastest is {_mean(new):.3f} times as fast on {len(new)} problems. The least "
+            f"Of the new variants alone, the fastest is {geometric_mean(new):.3f} times as fast on {len(new)} problems. The least "
             f"speed-up is {new.min():.2f}x."
         )
     if by := mode_line(found.modes):
         items.append(by)
-    alone = f"Against the artifact's times alone the speed-up is {_mean(known['baseline_us'] / known['ours_us']):.2f}x."
+    alone = f"Against the artifact's times alone the speed-up is {geometric_mean(known['baseline_us'] / known['ours_us']):.2f}x."
     items.append(f"{alone} {found.aside}" if found.aside else alone)
     if len(far):
         items.append(
-            f"On these {len(far)} problems the fastest time is {_mean(far):.2f} times the floor in geometric mean, "
+            f"On these {len(far)} problems the fastest time is {geometric_mean(far):.2f} times the floor in geometric mean, "
             f"{far.max():.2f} times at most. The figure `floor` shows all problems of the set. {floor.CAVEAT}"
         )
     return items
@@ -193,7 +190,7 @@ def mode_table(modes: pd.DataFrame) -> pd.DataFrame:
             {
                 "Mode": f"{mode} ({MODES[mode]})",
                 "Problems": len(own),
-                "Geometric mean": f"{_mean(own['speedup']):.2f}x",
+                "Geometric mean": f"{geometric_mean(own['speedup']):.2f}x",
                 "Least": f"{own['speedup'].min():.2f}x",
                 "Largest": f"{own['speedup'].max():.2f}x",
             }
@@ -206,7 +203,10 @@ def mode_line(modes: pd.DataFrame) -> str:
     """The geometric mean of each mode in sentences; empty where the modes were not measured."""
     if modes.empty:
         return ""
-    means = [f"{mode} ({MODES[mode]}) {_mean(own['speedup']):.2f}x" for mode, own in modes.groupby("mode", sort=False)]
+    means = [
+        f"{mode} ({MODES[mode]}) {geometric_mean(own['speedup']):.2f}x"
+        for mode, own in modes.groupby("mode", sort=False)
+    ]
     return (
         "The gain depends on the mode of timing, since the new variants overlap consecutive launches. Speed-up of all "
         f"variants over those without the new families, on the {modes['mode'].value_counts().max()} problems that were "
@@ -229,7 +229,7 @@ def speedup_sentence(found: Beyond) -> str:
         if least >= 1
         else f"At worst it is {least:.2f} times as fast."
     )
-    mean = _mean(known["speedup"])
+    mean = geometric_mean(known["speedup"])
     return (
         f"On {len(known)}{of} problems that the paper's published program was timed on, the fastest variant is {mean:.2f} "
         "times as fast (geometric mean) as the paper's best, which is the faster of that program and our versions of its "
@@ -244,7 +244,7 @@ def sentences(found: Beyond) -> str:
     if not said or far.empty:
         return said or summary(found)[0]
     return (
-        f"{said} On these problems the time of the fastest variant is {_mean(far):.2f} times the floor (geometric mean). The "
+        f"{said} On these problems the time of the fastest variant is {geometric_mean(far):.2f} times the floor (geometric mean). The "
         "floor is the shortest time that the measured limits of the machine (empty launch, memory, arithmetic) allow for a "
         "call that starts after the previous one has ended. Calls that overlap can be faster."
     )
@@ -262,7 +262,12 @@ def text(key: str, found: Beyond) -> str:
 def reached(lines: pd.DataFrame, bars: Bars) -> bool:
     """Whether every cell was measured and both bars hold."""
     ratios = lines["speedup"]
-    return bool(len(ratios)) and ratios.notna().all() and _mean(ratios) >= bars.mean and ratios.min() >= bars.least
+    return (
+        bool(len(ratios))
+        and ratios.notna().all()
+        and geometric_mean(ratios) >= bars.mean
+        and ratios.min() >= bars.least
+    )
 
 
 def of_set(results: tidy.ResultSet, name: str = BASELINE) -> Beyond:

@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 
-class Crossover(enum.Enum):
-    """Where the crossover lies: between two sizes, above all that were measured, or below them."""
-
-    BETWEEN = "between"
-    ABOVE = "above"
-    BELOW = "below"
-
-
-@dataclass(frozen=True)
-class Found:
-    """`size`: side of a square input; at the edge of what was measured when the crossover lies beyond it."""
-
-    size: float
-    where: Crossover
-
-
-def crossover(sizes: Sequence[float], first: Sequence[float], second: Sequence[float]) -> Found:
-    """The size from which `second` stays faster than `first` over all larger measured sizes.
-
-    Ascending sizes and two times at each, in any one unit, all positive; at least one size. Between two sizes both
-    curves are taken as straight in log-log. A tie counts for `first`.
-    """
-    sizes, first, second = (list(map(float, values)) for values in (sizes, first, second))
-    leads = [math.log(b / a) for a, b in zip(first, second)]  # >= 0: first is not slower
-    last = max((place for place, lead in enumerate(leads) if lead >= 0), default=-1)
-    if last < 0:
-        return Found(sizes[0], Crossover.BELOW)
-    if last == len(sizes) - 1:
-        return Found(sizes[-1], Crossover.ABOVE)
-    share = leads[last] / (leads[last] - leads[last + 1])
-    low, high = math.log(sizes[last]), math.log(sizes[last + 1])
-    return Found(math.exp(low + share * (high - low)), Crossover.BETWEEN)
+def crossed(seen: Sequence[tuple[float, float]], tie_wins: bool = True) -> tuple[float, float]:
+    """Bounds of the size at which a logarithmic ratio of times (size and ratio, by ascending size) becomes positive for good:
+    equal when interpolated; (largest, inf) when never, (0, smallest) when always. `tie_wins`: a ratio of 0 counts as positive."""
+    later = next((i for i in range(len(seen), 0, -1) if seen[i - 1][1] < 0 or seen[i - 1][1] == 0 and not tie_wins), 0)
+    if later == len(seen):
+        return float(seen[-1][0]), math.inf
+    if later == 0:
+        return 0.0, float(seen[0][0])
+    (a, low), (b, high) = seen[later - 1], seen[later]
+    size = math.exp(math.log(a) - low / (high - low) * (math.log(b) - math.log(a)))
+    return size, size

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from plots import style, tidy
+from plots.metrics import geometric_mean
 from plots.sets import loaded
 from plots.tables.table import FORM, MISSING, PARAMETERS, TIME, Grid, Page, Table, duration, parameters, readable
 from plots.tables.text import markdown
@@ -119,7 +120,7 @@ def summary(lines: pd.DataFrame) -> str:
         return "No choice of auto was measured in this set."
 
     def said(own: pd.DataFrame) -> str:
-        return f"{math.exp(own['regret'].map(math.log).mean()):.3f} and {own['regret'].max():.2f}"
+        return f"{geometric_mean(own['regret']):.3f} and {own['regret'].max():.2f}"
 
     forms = "; ".join(f"{form} {said(own)}" for form, own in known.groupby("form", sort=False))
     missing = len(lines) - len(known)
@@ -156,12 +157,8 @@ def run(argv: Sequence[str]) -> int:
             print(markdown(readable(lines, SHOWN)))
         print(f"{results.key}: {summary(lines)}")
         regrets = lines["regret"]
-        missed |= not (
-            len(lines)
-            and regrets.notna().all()
-            and regrets.max() <= TARGET_WORST
-            and regrets.map(math.log).mean() <= math.log(TARGET_MEAN)
-        )
+        within = regrets.max() <= TARGET_WORST and geometric_mean(regrets) <= TARGET_MEAN
+        missed |= not (len(lines) and regrets.notna().all() and within)
     return int(missed)
 
 

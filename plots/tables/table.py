@@ -15,6 +15,7 @@ from plots import sources, style
 from plots.metrics import MICRO, si_time
 from plots.tables.text import csv, markdown
 from plots.tidy import ResultSet, size_label
+from xcorr.native.variants import assignments
 
 MISSING = "–"
 # What a reader sees: the header, the columns of the lines it is made of (joined by spaces), and what makes a cell of their
@@ -40,6 +41,21 @@ def parameters(text: str) -> str:
 def fields_text(text: str) -> str:
     """The fields of a problem as text."""
     return text.replace("/", ", ")
+
+
+def threads_of(backend: str, params: str) -> str:
+    """`1` or `all` of a point on a CPU; empty of one on a GPU."""
+    return assignments(params).get("threads", "1") if backend == "cpu" else ""
+
+
+def contender(variant: str, threads: str) -> str:
+    """A variant with a number of threads as figures and tables call it."""
+    return style.label(variant) + {"1": ", one thread", "all": ", all threads"}.get(threads, "")
+
+
+def rate(number: float, whole: float = 100) -> str:
+    """A number per second; from `whole` on without decimals."""
+    return f"{number:,.0f}" if number >= whole else f"{number:.3g}"
 
 
 FORM, WINDOW = ("Form", "form"), ("Window", "window")

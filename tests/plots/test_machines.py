@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from experiments.published import importing
 from plots import imported, machines, tidy
 from plots.drawing import Drawing, Omitted
-from plots.tables.crossover import Crossover, crossover
+from plots.tables.crossover import crossed
 
 COUNTS = {"one-to-one": [(1, 1)], "n-to-m": [(128, 128)]}
 SIZES = [16, 32, 64, 128]
@@ -45,27 +45,25 @@ def machine(results: Path, key: str, place: int = 0) -> machines.Machine:
     return machines.machine(load(results, key), place, machines.load_data())
 
 
+def crossing(sizes, first, second):
+    return crossed([(size, math.log(a / b)) for size, a, b in zip(sizes, first, second)], tie_wins=False)
+
+
 def test_the_crossover_of_two_power_laws():
     """First grows with the fourth power and second with the square: equal where size = 50, whatever the grid."""
     for sizes in ([16, 32, 64, 128], [16, 128], [40, 60]):
-        found = crossover(sizes, [s**4 for s in sizes], [2500.0 * s**2 for s in sizes])
-        assert found.where is Crossover.BETWEEN and found.size == pytest.approx(50.0)
+        assert crossing(sizes, [s**4 for s in sizes], [2500.0 * s**2 for s in sizes]) == pytest.approx((50.0, 50.0))
 
 
-def test_a_crossover_beyond_what_was_measured_is_at_the_edge():
-    sizes = [16, 32, 64]
-    slow, fast = [3.0, 3.0, 3.0], [1.0, 1.0, 1.0]
-    assert crossover(sizes, slow, fast) == dataclasses.replace(crossover(sizes, slow, fast), size=16.0)
-    assert crossover(sizes, slow, fast).where is Crossover.BELOW
-    above = crossover(sizes, fast, slow)
-    assert (above.size, above.where) == (64.0, Crossover.ABOVE)
-    assert crossover(sizes, fast, fast).where is Crossover.ABOVE, "a tie is no win of the second"
+def test_a_crossover_beyond_what_was_measured_has_a_bound():
+    sizes, slow, fast = [16, 32, 64], [3.0, 3.0, 3.0], [1.0, 1.0, 1.0]
+    assert crossing(sizes, slow, fast) == (0.0, 16.0)
+    assert crossing(sizes, fast, slow) == crossing(sizes, fast, fast) == (64.0, math.inf), "a tie is no win"
 
 
 def test_only_a_lasting_lead_counts():
     """The second is faster at 32, but not at 64: it takes over after 64."""
-    found = crossover([16, 32, 64, 128], [1, 4, 4, 9], [2, 2, 8, 3])
-    assert 64 < found.size < 128
+    assert 64 < crossing([16, 32, 64, 128], [1, 4, 4, 9], [2, 2, 8, 3])[0] < 128
 
 
 def test_best_times_are_over_variants_and_parameters(results):

@@ -17,6 +17,7 @@ from plots.sources.jpdc.tables import table1
 from plots.tables.claims import measured
 from plots.tables.claims.rows import Rows
 from plots.tables.claims.values import UNDECIDED, Found, Value, known
+from plots.tables.crossover import crossed
 from plots.tables.selection import Choice
 from plots.tidy import ResultSet
 from xcorr.errors import choose
@@ -45,7 +46,7 @@ def cpu_crossing(results: ResultSet, args: Arguments) -> Found:
     ]
     if len(both) < 2:
         return Found([], missing or [f"two sizes that both have ({place})"])
-    low, high = measured.crossed([(size, math.log(there[size] / here[size])) for size in both])
+    low, high = crossed([(size, math.log(there[size] / here[size])) for size in both])
     return Found([Value("", low, high)])
 
 

@@ -13,6 +13,7 @@ from plots import real
 from plots.noise import noise_us
 from plots.tables.claims.rows import Cell, Rows, grid, label, of_any, placed, side_of
 from plots.tables.claims.values import UNDECIDED, Found, Value, known
+from plots.tables.crossover import crossed
 from xcorr.native.variants import assignments
 
 Arguments = Mapping[str, Any]
@@ -72,20 +73,6 @@ def crossing(rows: Rows, args: Arguments) -> Found:
         else:
             missing += absent
     return Found(values, missing, hints)
-
-
-def crossed(seen: list[tuple[int, float]]) -> tuple[float, float]:
-    """Bounds of the size at which the logarithmic ratio (of / to), by ascending size, becomes
-    positive for good: equal when interpolated; (largest, inf) when never, (0, smallest) when always."""
-    later = next((i for i in range(len(seen), 0, -1) if seen[i - 1][1] < 0), 0)
-    if later == len(seen):
-        return float(seen[-1][0]), math.inf
-    if later == 0:
-        return 0.0, float(seen[0][0])
-    (a, low), (b, high) = seen[later - 1], seen[later]
-    part = -low / (high - low)
-    size = math.exp(math.log(a) + part * (math.log(b) - math.log(a)))
-    return size, size
 
 
 def fastest(rows: Rows, args: Arguments) -> Found:

@@ -14,6 +14,7 @@ from plots import real, style
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _panels
 from plots.sources.autocorrelation.tables import autocorrelation
+from plots.tables.table import contender
 from plots.tidy import ResultSet
 
 ORDER = 95
@@ -62,7 +63,7 @@ def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
         return Omitted(name, MISSING, SECTION)
     points = points.assign(y=spec["scale"] * points[spec["metric"]]).sort_values("radius")
     curves = list(points.groupby(["variant", "family", "threads"], sort=True))
-    labels = [autocorrelation.label(variant, threads) for (variant, _, threads), _ in curves]
+    labels = [contender(variant, threads) for (variant, _, threads), _ in curves]
     figure, axes = _panels.curve_axes(labels)
     handles: dict[str, object] = {}
     for label, ((variant, family, threads), own) in zip(labels, curves):

@@ -7,10 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from plots import real, style
-from plots.tables.table import PARAMETERS, TIME, Grid, Page, Table, duration
+from plots import real
+from plots.tables.table import PARAMETERS, TIME, Grid, Page, Table, contender, duration, rate, threads_of
 from plots.tidy import PROBLEM, ResultSet, passed
-from xcorr.native.variants import assignments
 
 ABOUT = (
     "An image against itself at the shifts sy:0..R,sx:-R..R, half a plane; of the other half every output is equal to one of these. The total time is "
@@ -35,16 +34,6 @@ def plane_of(window: str) -> tuple[str, int]:
         return "", 0
     plane = {"0": HALF, f"-{found['sy']}": WHOLE}.get(found["low"], "")
     return (plane, int(found["sy"])) if plane else ("", 0)
-
-
-def threads_of(backend: str, params: str) -> str:
-    """`1` or `all` of a point on a CPU; empty of one on a GPU."""
-    return assignments(params).get("threads", "1") if backend == "cpu" else ""
-
-
-def label(variant: str, threads: str) -> str:
-    """A contender as figures and tables call it."""
-    return style.label(variant) + {"1": ", one thread", "all": ", all threads"}.get(threads, "")
 
 
 def every_point(results: ResultSet) -> pd.DataFrame:
@@ -91,19 +80,14 @@ def _image(count: int, rows: int, cols: int) -> str:
     return f"{count} x {rows}x{cols}" if count > 1 else f"{rows}x{cols}"
 
 
-def _rate(number: float, whole: float) -> str:
-    """From `whole` on without decimals."""
-    return f"{number:,.0f}" if number >= whole else f"{number:.3g}"
-
-
 SHOWN = (
     ("Image", "lefts left_rows left_cols", _image),
     ("R", "radius plane", lambda radius, plane: f"{radius}" if plane == HALF else f"{radius}, whole plane"),
-    ("Variant", "variant threads", label),
+    ("Variant", "variant threads", contender),
     *(PARAMETERS, TIME),
     ("Total", "total_us", duration),
-    ("Frames a second", "frames_per_s", lambda rate: _rate(rate, 100)),
-    ("TFLOP/s", "tflops", lambda rate: _rate(rate, 1000)),
+    ("Frames a second", "frames_per_s", rate),
+    ("TFLOP/s", "tflops", lambda number: rate(number, 1000)),
 )
 
 
@@ -116,7 +100,7 @@ def by_radius(lines: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame()
     rows, cols = counts.idxmax()
     own = own[(own["left_rows"] == rows) & (own["left_cols"] == cols)]
-    names = [label(*one) for one in zip(own["variant"], own["threads"])]
+    names = [contender(*one) for one in zip(own["variant"], own["threads"])]
     times = own.assign(name=names).pivot(index="name", columns="radius", values="time_us")
     times = times.sort_values(list(times.columns[::-1]), ascending=False, kind="stable")
     shown = times.apply(lambda column: [duration(us) for us in column])

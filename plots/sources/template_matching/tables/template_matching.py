@@ -10,10 +10,9 @@ from typing import Any
 import pandas as pd
 
 from experiments import folders
-from plots import style
 from plots.sources.template_matching.tables import rivals
 from plots.tables.hosts import host_of
-from plots.tables.table import MISSING, PARAMETERS, TIME, Grid, Page, Table, duration
+from plots.tables.table import MISSING, PARAMETERS, TIME, Grid, Page, Table, contender, duration, threads_of
 from plots.tidy import PROBLEM, TRANSFERS, ResultSet, passed, select
 from xcorr.native.variants import assignments
 
@@ -96,10 +95,7 @@ def every_point(results: ResultSet) -> pd.DataFrame:
     return own.assign(
         patient=[by_shape.get(tuple(one), "") for one in shapes.to_numpy().tolist()],
         shifts=valid,
-        threads=[
-            assignments(params).get("threads", "1") if backend == "cpu" else ""
-            for backend, params in zip(own["backend"], own["params"])
-        ],
+        threads=[threads_of(*one) for one in zip(own["backend"], own["params"])],
         time_us=own["compute_us"],
         total_us=own["compute_us"] + transfers,
         tflops=2e-6 * own["fmas"] / own["compute_us"],
@@ -134,11 +130,6 @@ def table(results: ResultSet) -> pd.DataFrame:
 
 def _templates(count: int, rows: int, cols: int, patient: str) -> str:
     return f"{count} x {rows}x{cols}" + (f" ({patient})" if patient else "")
-
-
-def contender(name: str, threads: str) -> str:
-    """A variant as tables call it, with the number of threads of a CPU."""
-    return style.label(name) + {"1": ", one thread", "all": ", all threads"}.get(threads, "")
 
 
 SHOWN = (

@@ -7,7 +7,7 @@ import pandas as pd
 from plots import real, style, tidy
 from plots.metrics import si_time
 from plots.sources.time_series.tables.time_series import SIZES, along_one_signal, grade
-from plots.tables.table import FIELDS, TIME, VARIANT, Grid, Page, Table
+from plots.tables.table import FIELDS, TIME, VARIANT, Grid, Page, Table, rate
 
 ABOUT = (
     "Matched filter: the score of each template at each shift of a signal, of which the outputs above a threshold are returned. All "
@@ -17,12 +17,7 @@ REAL_COMMAND = "python3 -m experiments.inputs.seismic"
 REAL_NONE = f"No earthquakes were planted in real noise in this set ({{}}). `{REAL_COMMAND}` does."
 DAY = 8_640_000  # samples
 COLUMNS = [*tidy.PROBLEM, "fields", "variant", "precision", "params", "time_us", "days_per_s"]
-SHOWN = (
-    *(*SIZES, FIELDS),
-    ("Class", "precision", grade),
-    *(VARIANT, TIME),
-    ("Days a second", "days_per_s", lambda days: f"{days:,.0f}" if days >= 100 else f"{days:.3g}"),
-)
+SHOWN = (*(*SIZES, FIELDS), ("Class", "precision", grade), *(VARIANT, TIME), ("Days a second", "days_per_s", rate))
 
 
 def table(results: tidy.ResultSet) -> pd.DataFrame:
