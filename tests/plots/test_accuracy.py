@@ -10,7 +10,6 @@ from fixtures import sets
 
 from plots import tidy
 from plots.tables import accuracy
-from plots.tables import table as tables
 from xcorr.errors import UserError
 
 GOOD = dict(max_error=1.0, error_bound=10.0, rel_l2_error=2e-7, argmax_agrees="true")
@@ -59,8 +58,7 @@ def test_the_error_on_an_offset_is_a_number_of_each_variant(tmp_path):
     assert "| Variant | uniform | offset |" in files["accuracy.md"]
     lines = {line["variant"]: line for line in csv.DictReader(io.StringIO(files["accuracy.csv"]))}
     assert lines["cpu_definition"]["offset_max_relative_error"] == "5.9e-05"
-    chapters = tables.chapters(tables.pages(loaded))
-    (chapter,) = [one for one in chapters if one["id"] == "accuracy"]
+    chapter = sets.chapter(loaded, "accuracy")
     assert any("5.9e-05" in row for row in chapter["tables"][0]["grid"]["rows"])
 
 

@@ -16,7 +16,6 @@ from plots.drawing import Drawing, Omitted
 from plots.sources.autocorrelation import claims as images
 from plots.sources.autocorrelation.figures import autocorrelation as figure
 from plots.sources.autocorrelation.tables import autocorrelation
-from plots.tables import table as tables
 from plots.tables.claims import verdicts
 from plots.tables.table import readable
 from xcorr.errors import UserError
@@ -99,20 +98,16 @@ def test_other_rows_are_none_of_the_table(tmp_path, cells):
     assert autocorrelation.table(loaded(tmp_path, [timed("a", 5.0, 10, **cells), row()])).empty
 
 
-def chapter_of(results):
-    chapters = tables.chapters(tables.pages(results))
-    (chapter,) = [one for one in chapters if one["id"] == "autocorrelation"]
-    return chapter
-
-
 def test_a_set_without_rows_says_what_measures_them(tmp_path):
     results = loaded(tmp_path, [row()])
     drawn = figure.draw(results)
     assert len(drawn) == len(figure.data()["curves"]) + 3 and all(isinstance(one, Omitted) for one in drawn)
     assert sum("--experiments autocorrelation" in one.reason for one in drawn) == len(figure.data()["curves"])
     assert sum("experiments.inputs.autocorrelation" in one.reason for one in drawn) == 3
-    assert list(sets.files(autocorrelation, results)) == ["autocorrelation.md"]
-    assert chapter_of(results)["notes"] == [autocorrelation.TABLE.nothing, autocorrelation.NO_ERRORS]
+    assert sets.chapter(results, "autocorrelation")["notes"] == [
+        autocorrelation.TABLE.nothing,
+        autocorrelation.NO_ERRORS,
+    ]
 
 
 def test_curves_have_a_line_a_contender(measured):
@@ -120,7 +115,7 @@ def test_curves_have_a_line_a_contender(measured):
     for key in figure.data()["curves"]:
         assert isinstance(drawn[f"autocorrelation_{key}"], Drawing), key
         assert len(drawn[f"autocorrelation_{key}"].figure.axes[0].lines) == 4
-    assert [one["open"] for one in chapter_of(measured)["tables"]] == [True, False]
+    assert [one["open"] for one in sets.chapter(measured, "autocorrelation")["tables"]] == [True, False]
 
 
 def test_the_short_table_has_a_line_a_contender_and_a_column_a_radius(measured):
@@ -157,7 +152,7 @@ def test_errors_of_known_lengths_are_a_table(tmp_path):
         "C1D, raw [%]": "-9.09, 1 of 2",
         "spectrum [%]": "+11.36 (SD 3.21)",
     }
-    assert [one["title"] for one in chapter_of(results)["tables"]] == [
+    assert [one["title"] for one in sets.chapter(results, "autocorrelation")["tables"]] == [
         "Every problem: time, total time, frames a second",
         "Errors of R_max",
     ]

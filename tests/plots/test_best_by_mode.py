@@ -52,11 +52,3 @@ def test_a_family_that_one_mode_lacks_is_marked_there(tmp_path):
     ]
     found = best_by_mode.table(results(tmp_path, *lone)).set_index("mode")["missing_families"]
     assert found.to_dict() == {"stream": "", "graph": "", "cold": "", "latency": "tiled"}
-
-
-def test_a_set_of_one_mode_has_no_such_table(tmp_path):
-    folder = sets.write_set(tmp_path, [sets.row(experiment="modes")])
-    assert sets.files(best_by_mode, tidy.load(folder, sets.KEY, "published")) == {}
-    sets.write_set(tmp_path / "none", [sets.row()])
-    plain = tidy.load(tmp_path / "none" / "published" / sets.KEY, sets.KEY, "published")
-    assert "modes" not in [one["id"] for one in tables.chapters(tables.pages(plain))]

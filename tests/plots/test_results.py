@@ -120,9 +120,6 @@ def test_rows_of_other_experiments_and_fields_are_no_lines(tmp_path):
 
 def test_without_rows_it_says_what_measures_them(tmp_path):
     results = loaded(tmp_path, [row()])
-    assert table.TABLE.command in sets.files(table, results)["results.md"] and list(sets.files(table, results)) == [
-        "results.md"
-    ]
     (omitted,) = figure.draw(results)
     assert isinstance(omitted, Omitted) and table.TABLE.command in omitted.reason
     notes, grids = table.TABLE.page(results).chapter()

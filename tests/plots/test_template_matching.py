@@ -12,7 +12,6 @@ from plots.drawing import Drawing, Omitted
 from plots.sources.template_matching import claims as templates
 from plots.sources.template_matching.figures import template_matching as figure
 from plots.sources.template_matching.tables import template_matching, template_passes
-from plots.tables import table as tables
 from plots.tables.claims import verdicts
 from plots.tables.table import readable
 from xcorr.errors import UserError
@@ -173,20 +172,13 @@ def test_rows_without_a_phase_of_denominators_have_two_parts(tmp_path):
     )
 
 
-def chapter_of(results):
-    chapters = tables.chapters(tables.pages(results))
-    (chapter,) = [one for one in chapters if one["id"] == "template_matching"]
-    return chapter
-
-
 def test_a_set_without_rows_says_what_measures_them(tmp_path):
     results = loaded(tmp_path, [row()])
     drawn = figure.draw(results)
     assert len(drawn) == 5 and all(isinstance(one, Omitted) for one in drawn)
     experiments = ["run-time-compilation" if one.name.endswith("compiled") else "template-matching" for one in drawn]
     assert all(f"--experiments {name}" in one.reason for one, name in zip(drawn, experiments))
-    assert list(sets.files(template_matching, results)) == ["template_matching.md"]
-    chapter = chapter_of(results)
+    chapter = sets.chapter(results, "template_matching")
     assert chapter["notes"][0] == template_matching.TABLE.nothing and len(chapter["tables"]) == 1
 
 
@@ -201,7 +193,7 @@ def test_every_figure_is_drawn(measured):
     assert lines[0].get_ydata()[0] == pytest.approx(0.1 * lines[0].get_xdata()[0] / 2), (
         "the centred sums take half of the time of the others"
     )
-    titles = [one["title"] for one in chapter_of(measured)["tables"]]
+    titles = [one["title"] for one in sets.chapter(measured, "template_matching")["tables"]]
     assert titles[:2] == ["The paper's patients, 10 templates", "Time by template and frame"]
     assert titles[2:] == ["Shares of the passes, 10 templates"]
 

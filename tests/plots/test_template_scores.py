@@ -11,7 +11,6 @@ from stored import OLD, row, save
 from experiments.driver import schema, store
 from plots import tidy
 from plots.sources.template_matching.tables import template_scores
-from plots.tables import table as tables
 from plots.tables.table import readable
 from xcorr.fields import NAMES as FIELDS
 from xcorr.fields import Fields
@@ -69,17 +68,9 @@ def test_the_bar_is_for_products_of_at_least_20_us(results):
 
 
 def test_the_report_has_the_table(results):
-    chapters = tables.chapters(tables.pages(results))
-    (chapter,) = [one for one in chapters if one["id"] == "template_matching"]
+    chapter = sets.chapter(results, "template_matching")
     assert template_scores.TABLE.title in [one["title"] for one in chapter["tables"]]
     assert any("3 problems" in note for note in chapter["notes"])
-
-
-def test_a_set_without_rows_says_so(tmp_path):
-    files = sets.files(template_scores, loaded(tmp_path, [row()]))
-    assert (
-        list(files) == ["template_scores.md"] and "No problem of template matching was" in files["template_scores.md"]
-    )
 
 
 def fastest_rows(folder):

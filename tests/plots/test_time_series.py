@@ -14,7 +14,6 @@ from plots import style, tidy
 from plots.drawing import Drawing, Omitted
 from plots.sources.time_series.figures import time_series as figure
 from plots.sources.time_series.tables import amplitudes, time_series
-from plots.tables import table as tables
 from plots.tables.claims import verdicts
 from xcorr.errors import UserError
 
@@ -92,14 +91,12 @@ def test_other_problems_and_unverified_rows_are_left_out(cells):
 def test_without_rows_every_output_says_what_is_missing():
     results = result_set(sets.model_rows(sizes=[16], counts={"one-to-one": [(1, 1)]}))
     files = sets.files(time_series, results)
-    assert list(files) == ["time_series.md"] and time_series.TABLE.nothing in files["time_series.md"]
     assert "| published | tf32 | the paper's method | A100 |" in files["time_series.md"]
     found = figure.draw(results)
     assert [type(one) for one in found] == [Omitted] * 4 and all("time-series" in one.reason for one in found)
     said, _ = claims_of(sets.model_rows(sizes=[16], counts={"one-to-one": [(1, 1)]}))
     assert said.pop("K10") == "not comparable" and set(said.values()) == {"not measured"}
-    chapters = tables.chapters(tables.pages(results))
-    (chapter,) = [one for one in chapters if one["id"] == "time_series"]
+    chapter = sets.chapter(results, "time_series")
     assert chapter["notes"][0] == time_series.TABLE.nothing
 
 
@@ -191,8 +188,7 @@ def test_lost_outputs_are_a_table_of_the_chapter(tmp_path):
     real.write_amplitudes(tmp_path, {("timeseries_tf32", "tf32"): {}, ("timeseries_fp16", "fp16"): {1e-6: 400}})
     raw = sets.frame(headline())
     results = tidy.ResultSet(KEY, "local", tmp_path, raw, tidy.tidy(raw))
-    chapters = tables.chapters(tables.pages(results))
-    (own,) = [one for one in chapters if one["id"] == "time_series"]
+    own = sets.chapter(results, "time_series")
     (grid,) = [one["grid"] for one in own["tables"] if one["title"] == amplitudes.TABLE.title]
     assert grid["columns"] == ["Variant", "Class", "1e-06", "1", "10000"]
     assert [row[1:] for row in grid["rows"]] == [["fp16", "40 %", "0", "0"], ["tf32", "0", "0", "0"]]
