@@ -21,6 +21,7 @@ from experiments.driver.store import Row
 from experiments.published import guard
 from experiments.published.artifact_files import Found, Names, Point, read_flat, read_folder
 from xcorr.errors import Parser, UserError, command, nearest
+from xcorr.problem import COLUMNS as PROBLEM
 
 PRESET = "published"
 SCALAR_BYTES = 4
@@ -43,7 +44,7 @@ def rows_of(point: Point, key: str) -> list[Row]:
         if values:
             constants[name] = store.text_of(statistics.median(values))
     reason = "; ".join(filter(None, ("imported, not verified", point.note and f"timer: {point.note}", point.about)))
-    (height, width), problem = point.problem.left, point.problem
+    problem = point.problem
     shared = {
         **dict.fromkeys(store.COLUMNS, ""),
         "run": key,
@@ -54,14 +55,7 @@ def rows_of(point: Point, key: str) -> list[Row]:
         "family": point.family,
         "backend": "cuda",
         "precision": "fp32",
-        "form": problem.form,
-        "left_rows": str(height),
-        "left_cols": str(width),
-        "right_rows": str(height),
-        "right_cols": str(width),
-        "lefts": str(problem.lefts),
-        "rights": str(problem.rights),
-        "window": "full",
+        **dict(zip(PROBLEM, map(str, problem.cells))),
         "params": point.params,
         "mode": "stream",
         "preset": PRESET,
