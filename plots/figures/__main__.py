@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
-from experiments.driver import schema
-from plots import catalogue
+from plots import catalogue, tidy
 from plots.figures import _paper
 from xcorr.errors import Parser, UserError
 
@@ -25,7 +24,7 @@ SYNTHETIC = "python3 -m experiments.driver.run --experiments {}"
 
 def rows() -> list[tuple[str, str, str]]:
     """(figure, title, command that measures it), in report order."""
-    feeds = schema.feeds()
+    feeds = tidy.feeds()
     found = []
     for name, one in catalogue.entries().items():
         spec = _paper.specs().get(name)
