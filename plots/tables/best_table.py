@@ -185,13 +185,8 @@ def overview(table: pd.DataFrame, least: int = 1) -> pd.DataFrame:
     usual window, mode and input; of several precisions fp32. Sizes with fewer than `least` cells (in
     a small table: than half of them), and lines without a cell, are left out."""
     usual = select(table, **USUAL)
-    sizes = list(
-        dict.fromkeys(
-            usual.assign(area=(usual["left_rows"] * usual["left_cols"]).astype(float)).sort_values(["area", "size"])[
-                "size"
-            ]
-        )
-    )
+    by_area = usual.assign(area=(usual["left_rows"] * usual["left_cols"]).astype(float)).sort_values(["area", "size"])
+    sizes = list(by_area["size"].unique())
     lines: dict[tuple[str, str], dict[str, str]] = {}
     for _, row in usual.iterrows():
         cell = f"{_names(row)} {si_time(row['time_us'] * MICRO)}{signs(row)}"
@@ -208,14 +203,8 @@ def overview(table: pd.DataFrame, least: int = 1) -> pd.DataFrame:
 
 def in_overview(table: pd.DataFrame, shown: pd.DataFrame) -> pd.DataFrame:
     """The lines of `table` (one accounting) whose cells `shown`, its overview, has."""
-    lines = set(zip(shown["Form"], shown["Matrices"]))
-    mask = [
-        (row["form"], row["counts"]) in lines
-        and row["size"] in shown.columns
-        and all(row[name] == value for name, value in USUAL.items())
-        for _, row in table.iterrows()
-    ]
-    return table[mask]
+    usual, lines = select(table, **USUAL), set(zip(shown["Form"], shown["Matrices"]))
+    return usual[usual["size"].isin(shown.columns) & [one in lines for one in zip(usual["form"], usual["counts"])]]
 
 
 def present_accountings(table: pd.DataFrame) -> list[str]:

@@ -102,13 +102,8 @@ def lacking(lines: pd.DataFrame) -> str:
     gone = []
     for _, own in lines.groupby(PLACE, sort=False):
         seen = set(own["output"])
-        wanted = [
-            one for one in OUTPUTS if one not in seen and (CIRCULAR not in one or any(CIRCULAR in has for has in seen))
-        ]
-        if any(one in seen for one in (PLAIN, REDUCED, FUSED)):
-            wanted = [one for one in wanted if one.endswith(CIRCULAR) or one in OUTPUTS[:3]]
-        else:
-            wanted = [one for one in wanted if one.endswith(CIRCULAR)]
+        boundaries = {CIRCULAR in one for one in seen}
+        wanted = [one for one in OUTPUTS if one not in seen and (CIRCULAR in one) in boundaries]
         if wanted:
             gone.append(f"{label(*own.iloc[0][NAMED])} ({'; '.join(wanted)})")
     return f"Not measured: {'. '.join(gone)}." if gone else ""
