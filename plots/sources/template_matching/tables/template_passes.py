@@ -93,7 +93,10 @@ def table(results: ResultSet) -> pd.DataFrame:
 def notes(results: ResultSet) -> list[str]:
     """What the table is; of which patients averages and denominators have no times of their own."""
     joined = [name for name, one in fastest(results).items() if not is_apart(one)]
-    return [ABOUT, f"Averages and denominators were measured as one phase for {', '.join(joined)}." if joined else ""]
+    return [
+        ABOUT,
+        *([f"Averages and denominators were measured as one phase for {', '.join(joined)}."] if joined else []),
+    ]
 
 
 def page(results: ResultSet) -> Page:
