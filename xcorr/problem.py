@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr import fields as field_texts
 from xcorr.errors import UserError
@@ -305,7 +306,7 @@ def rights_of_a_left(problem: Problem) -> int:
     return problem.rights // problem.lefts if problem.form == "n-to-mn" else problem.rights
 
 
-def pair_indices(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def pair_indices(problem: Problem) -> tuple[NDArray[Any], NDArray[Any]]:
     """Left and right index of every pair."""
     each = rights_of_a_left(problem)
     pair = np.arange(problem.lefts * each)

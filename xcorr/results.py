@@ -9,7 +9,10 @@ result=sum         float64, pairs
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr.fields import Fields
 
@@ -44,13 +47,13 @@ def shape_of(fields: Fields, surface: tuple[int, int, int]) -> tuple[int, ...]:
     return (pairs, fields.peaks) if kind == "peaks" else (pairs,)
 
 
-def type_of(fields: Fields, scalar: type) -> np.dtype:
+def type_of(fields: Fields, scalar: type) -> np.dtype[Any]:
     """Type of the elements of `shape_of`."""
     return np.dtype({"surface": scalar, "sum": np.float64, "above": np.uint8}.get(fields.result_kind, PEAK))
 
 
-def detections(written: np.ndarray) -> np.ndarray:
+def detections(written: NDArray[Any]) -> NDArray[Any]:
     """The detections in the bytes that the library has written for above, by (pair, sy, sx); a copy."""
     count = int(written[: HEADER.itemsize].view(HEADER)["count"][0])
-    found = written[HEADER.itemsize :].view(DETECTION)[:count]
+    found: NDArray[Any] = written[HEADER.itemsize :].view(DETECTION)[:count]
     return found[np.lexsort((found["sx"], found["sy"], found["pair"]))]

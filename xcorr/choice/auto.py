@@ -176,7 +176,8 @@ class Auto:
         """The choice for these arrays, as `Library.correlate` takes them: by definition where an FFT would lose outputs of theirs,
         and in fp64 where float32 has too few digits for them, unless a `precision` is given. `Choice.warning` says what stays wrong."""
         sides = sides_of(problem, left, right, left_mask, right_mask)
-        return by_data(self, self._library, problem, sides, precision, self._device, FEASIBLE_US)
+        choice: Choice = by_data(self, self._library, problem, sides, precision, self._device, FEASIBLE_US)
+        return choice
 
     def is_fft(self, variant: str) -> bool:
         """Whether the variant of that name transforms."""
@@ -205,9 +206,10 @@ class Auto:
         def fits(point: Point) -> str:
             if point not in points:
                 return "not in this build"
-            return self._library.supports(
+            reason: str = self._library.supports(
                 asked, variant=point[0], params=point[1], precision=precision, device=self._device
             )
+            return reason
 
         by_id, shipped = {one.id: one for one in here}, speeds.shipped()
 

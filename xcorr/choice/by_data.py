@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr.choice import fft_range
 from xcorr.errors import LibraryError, UserError
@@ -30,8 +31,8 @@ class Side:
     """Matrices x rows x cols as the user has them; `valid` in their shape or None; of windows of a frame the frame."""
 
     name: str
-    stack: np.ndarray
-    valid: np.ndarray | None = None
+    stack: NDArray[Any]
+    valid: NDArray[Any] | None = None
     is_frame: bool = False
 
     def converted(self, problem: Problem, scalar: type) -> Converted:
@@ -66,11 +67,9 @@ class Cost:
     loss: Loss = Loss()
 
     @classmethod
-    def of(cls, problem: Problem, facts: Any, sides: tuple[Side, Side], made: tuple[Converted, Converted]) -> Cost:
+    def of(cls, problem: Problem, facts: Any, sides: tuple[Side, Side], made: list[Converted]) -> Cost:
         """`facts`: the description of the problem, or of a part of it."""
-        shifts = tuple(
-            range(first, first + n) for first, n in ((facts.sy0, facts.out_rows), (facts.sx0, facts.out_cols))
-        )
+        shifts = range(facts.sy0, facts.sy0 + facts.out_rows), range(facts.sx0, facts.sx0 + facts.out_cols)
         window = conversion.least_overlap(problem, shifts)
         worst = cls()
         for side, one in list(zip(sides, made))[: 1 if problem.fields.same == "yes" else 2]:
@@ -113,7 +112,7 @@ def by_data(
     facts = library.describe(problem)
     asked = precision or "fp32"
     choice = auto.choose(problem, asked)
-    made = tuple(side.converted(problem, scalar_type(asked)) for side in sides)
+    made = [side.converted(problem, scalar_type(asked)) for side in sides]
     cost, notes = Cost.of(problem, facts, sides, made), []
     if cost.loss:
         wider = None
@@ -121,12 +120,12 @@ def by_data(
             wider = fp64_of(lambda: auto.choose(problem, "fp64"), feasible_us)
         if wider is not None:
             asked, choice = "fp64", wider
-            made = tuple(side.converted(problem, np.float64) for side in sides)
+            made = [side.converted(problem, np.float64) for side in sides]
         else:
             notes.append(cost.warning(problem))
         notes += [FLAT] * cost.loss.flat
     if auto.is_fft(choice.variant):
-        risk = fft_range.risk(problem, facts.max_overlap, *(one.stack for one in made), asked, device)
+        risk = fft_range.risk(problem, facts.max_overlap, made[0].stack, made[1].stack, asked, device)
         if risk:
             choice = auto.choose(problem, asked, risk)
             notes += [choice.warning] * bool(choice.warning)

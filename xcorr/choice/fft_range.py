@@ -13,8 +13,10 @@ float64, and have no such risk. They compute phase in float64.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr.fields import NORMALISED
 from xcorr.native.precisions import ROUNDOFF, scalar_type
@@ -33,7 +35,7 @@ SCORE = 1e-4  # the largest error of a score of ncc and zncc
 
 
 def risk(
-    problem: Problem, max_overlap: int, left: np.ndarray, right: np.ndarray, precision: str, device: str = "cpu"
+    problem: Problem, max_overlap: int, left: NDArray[Any], right: NDArray[Any], precision: str, device: str = "cpu"
 ) -> str:
     """What an FFT may do to the smallest outputs of the worst pair, in words; "" where it does no harm.
 
@@ -66,7 +68,7 @@ def risk(
     return f"the error of an FFT may reach {size} of a typical output, since the numbers span a wide range"
 
 
-def _of_scores(problem: Problem, left: np.ndarray, right: np.ndarray, precision: str) -> str:
+def _of_scores(problem: Problem, left: NDArray[Any], right: NDArray[Any], precision: str) -> str:
     """Of ncc and zncc: what a tile may do to the scores of windows in it."""
     window = tuple(map(min, problem.left, problem.right))
     limit = SCORE / (ROUNDOFF.get(precision, 2.0**-24) * math.log2(TILE))
@@ -78,7 +80,7 @@ def _of_scores(problem: Problem, left: np.ndarray, right: np.ndarray, precision:
     return f"scores by an FFT may be wrong by more than {SCORE:g}, since an outlier spoils the windows near it"
 
 
-def _spread_of_tiles(matrix: np.ndarray, window: tuple[int, ...], score: str) -> float:
+def _spread_of_tiles(matrix: NDArray[Any], window: tuple[int, ...], score: str) -> float:
     """The largest root mean square of a tile over that of a window in it, about the means for zncc. The deviation of a window
     is that of a block of half its sides at least; blocks of one value have none and do not count."""
     rows, cols = ((side + 1) // 2 for side in window)
@@ -100,7 +102,7 @@ def _spread_of_tiles(matrix: np.ndarray, window: tuple[int, ...], score: str) ->
     return worst
 
 
-def _logs(stack: np.ndarray, centred: bool = False) -> np.ndarray:
+def _logs(stack: NDArray[Any], centred: bool = False) -> NDArray[Any]:
     """Of each matrix the logarithms of norm over median magnitude, of the norm, and of the sum of magnitudes;
     -inf for matrices of zeros. Zeros, as of a dark background, do not count for the median. With `centred` of the
     matrices less their means, where magnitudes are those about the median."""

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr.choice.table import Point, Times
 from xcorr.problem import Problem
@@ -35,7 +37,7 @@ class Predicted:
 
 
 @lru_cache(maxsize=None)
-def coordinates(problem: Problem) -> np.ndarray:
+def coordinates(problem: Problem) -> NDArray[Any]:
     """Of a problem: log2 of sides, outputs and counts, such that a euclidean distance is in octaves of data (twice
     both sides: 2, twice the matrices: 1)."""
     sides = np.log2([*problem.left, *problem.right, *problem.output])
@@ -106,7 +108,7 @@ def _fitted(problem: Problem, point: Point, near: Sequence[Problem], times: Time
     return Predicted(point, math.exp(plane[0]), math.expm1(misfit))
 
 
-def _plane(square: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _plane(square: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
     """Offset and slopes above SLOPES that fit best (normal equations); none with which more work takes less time."""
     plane, free = np.linalg.solve(square, right), [0, 1, 2]
     while any(plane[slope] < -SLOPES[slope - 1] - 1e-12 for slope in free[1:]):
@@ -120,7 +122,7 @@ def _plane(square: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=None)
-def _work(problem: Problem) -> np.ndarray:
+def _work(problem: Problem) -> NDArray[Any]:
     return np.log([max(problem.fmas, 1), problem.bytes(4)])
 
 

@@ -79,9 +79,10 @@ def time_us(us: Any, problem: Problem) -> float:
 
 def undigest(made: Digest) -> dict[str, Times]:
     """Times by precision; ValueError for texts and times that no digest has."""
-    found: dict[str, dict[Problem, dict[Point, float]]] = {}
+    found: dict[str, Times] = {}
     for precision, forms in made.items():
-        times = found.setdefault(precision, {})
+        times: dict[Problem, dict[Point, float]] = {}
+        found[precision] = times
         for table in forms.values():
             points = [(_name(variant), _name(params)) for variant, params in table["points"]]
             for name, values in table["problems"].items():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr.choice.auto import Auto
 from xcorr.commands import autocorrelation, formats, matrices
@@ -101,7 +102,7 @@ def radius_of(arguments: argparse.Namespace, shape: tuple[int, ...]) -> int:
     return radius
 
 
-def curves(library: Any, arguments: argparse.Namespace, frames: np.ndarray, radius: int) -> list[dict[str, Any]]:
+def curves(library: Any, arguments: argparse.Namespace, frames: NDArray[Any], radius: int) -> list[dict[str, Any]]:
     """`radii`, `c1d` and `r_max` of each frame."""
     problem = autocorrelation.problem_of((frames.shape[1], frames.shape[2]), len(frames), radius)
     pair_bytes = (radius + 1) * (2 * radius + 1) * np.dtype(np.float32).itemsize

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr.problem import Problem
 
@@ -35,13 +36,14 @@ def largest_radius(shape: tuple[int, int]) -> int:
     return min(shape) - 1
 
 
-def without_mean(frames: np.ndarray) -> np.ndarray:
+def without_mean(frames: NDArray[Any]) -> NDArray[Any]:
     """Each frame less its own mean, in float32; means in float64."""
     means = frames.mean(axis=(-2, -1), dtype=np.float64, keepdims=True)
-    return np.subtract(frames, means, dtype=np.float64).astype(np.float32)
+    apart: NDArray[Any] = np.subtract(frames, means, dtype=np.float64)
+    return apart.astype(np.float32)
 
 
-def normalised(half: np.ndarray) -> np.ndarray:
+def normalised(half: NDArray[Any]) -> NDArray[Any]:
     """C2D over the whole plane, (2R+1) x (2R+1) with shift 0 in the middle, of the outputs of a half plane.
 
     NaN where the value at shift 0 is not positive: an image of zeros, or a constant one without its mean."""
@@ -51,7 +53,7 @@ def normalised(half: np.ndarray) -> np.ndarray:
     return np.concatenate([half[:0:-1, ::-1], half])
 
 
-def azimuthal_average(plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def azimuthal_average(plane: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """(radii, C1D) of C2D: means over the shifts of R - 1/2 to R + 1/2 for R = 0, 1, ...; a radius is the mean length of
     the shifts of its ring."""
     size = plane.shape[0] // 2
@@ -64,7 +66,7 @@ def azimuthal_average(plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return radii, np.bincount(ring[inside], weights=plane[inside]) / count
 
 
-def r_max(radii: np.ndarray, c1d: np.ndarray, prominence: float = PROMINENCE) -> float:
+def r_max(radii: NDArray[Any], c1d: NDArray[Any], prominence: float = PROMINENCE) -> float:
     """Place of the first maximum after the first trough, in pixels; NaN where there is none that C1D falls from again."""
     place = _first_maximum(c1d, prominence)
     if place < 0:
@@ -82,7 +84,7 @@ def r_max(radii: np.ndarray, c1d: np.ndarray, prominence: float = PROMINENCE) ->
     return float(radii[place] + np.clip(vertex, offset[0], offset[-1]))
 
 
-def _first_maximum(c1d: np.ndarray, prominence: float) -> int:
+def _first_maximum(c1d: NDArray[Any], prominence: float) -> int:
     """Index of it, or -1."""
     if not np.isfinite(c1d).all():
         return -1
@@ -102,7 +104,7 @@ def _first_maximum(c1d: np.ndarray, prominence: float) -> int:
 
 def ring_image(
     shape: tuple[int, int], wavelength: float, rng: np.random.Generator, width: float = 0.0, contrast: float = 40.0
-) -> np.ndarray:
+) -> NDArray[Any]:
     """An 8-bit image whose spectrum is a ring: plane waves of one wavelength, random directions and phases.
 
     `width`: SD of the wave numbers as a share of the mean one. `contrast`: SD of the grey values, about a mean of 128; what
@@ -114,10 +116,11 @@ def ring_image(
     along_y = np.exp(1j * np.outer(np.arange(rows), wave_number * np.sin(angle)))
     along_x = np.exp(1j * (np.outer(wave_number * np.cos(angle), np.arange(cols)) + phase[:, np.newaxis]))
     field = (along_y @ along_x).real
-    return np.clip(np.rint(128 + contrast * (field - field.mean()) / field.std()), 0, 255).astype(np.uint8)
+    pixels: NDArray[Any] = np.clip(np.rint(128 + contrast * (field - field.mean()) / field.std()), 0, 255)
+    return pixels.astype(np.uint8)
 
 
-def of_planes(halves: np.ndarray, prominence: float = PROMINENCE) -> list[dict[str, Any]]:
+def of_planes(halves: NDArray[Any], prominence: float = PROMINENCE) -> list[dict[str, Any]]:
     """Of each half plane `radii`, `c1d` and `r_max`."""
     found = []
     for half in halves:

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from xcorr.choice import fft_range
 from xcorr.choice.auto import FEASIBLE_US, Auto, Choice
 from xcorr.choice.by_data import FLAT, Cost, Side, fp64_of
 from xcorr.commands import autocorr, formats, matrices, peaks, piv, scored
+from xcorr.commands.formats import Header
 from xcorr.commands.memory import check_memory
 from xcorr.commands.outputs import check_finite, check_targets, find_peaks, write_peaks
 from xcorr.commands.shell import exit_code
@@ -144,7 +146,7 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     check_targets([arguments.output, arguments.peaks], inputs_named, arguments.force)
     headers = [matrices.read_header(path, arguments.stack) for path in (arguments.left, arguments.right)]
     library = library or Library()
-    problem = make_problem(arguments, *headers, nan=scored.sides_with_nan(arguments, headers))
+    problem = make_problem(arguments, headers[0], headers[1], scored.sides_with_nan(arguments, headers))
     facts = library.describe(problem)
     ready = prepare(library, arguments, problem, facts)
     check_space(arguments, headers, problem, facts, ready)
@@ -185,7 +187,7 @@ def convert(
     facts: Description,
     ready: Prepared,
     sides: tuple[Side, Side],
-) -> tuple[Prepared, tuple[np.ndarray, np.ndarray], Cost]:
+) -> tuple[Prepared, tuple[NDArray[Any], NDArray[Any]], Cost]:
     """Both stacks in the scalar type, and what that cost. auto takes fp64 where float32 costs a score that does not change
     with an offset too much, unless the user has named a precision or nothing feasible has fp64."""
     made = (sides[0].converted(problem, ready.job.scalar), sides[1].converted(problem, ready.job.scalar))
@@ -207,7 +209,7 @@ def convert(
     return ready, (made[0].stack, made[1].stack), cost
 
 
-def check_range(side: Side, made: np.ndarray) -> None:
+def check_range(side: Side, made: NDArray[Any]) -> None:
     """UserError where a matrix holds values beyond the scalar type."""
     for index, matrix in enumerate(made):
         if not np.isfinite(matrix).all():
@@ -219,7 +221,7 @@ def settle(
     problem: Problem,
     facts: Description,
     job: stream.Job,
-    inputs: tuple[np.ndarray, np.ndarray],
+    inputs: tuple[NDArray[Any], NDArray[Any]],
     choose: Callable[[str], Choice] | None,
     cost: Cost,
 ) -> tuple[stream.Job, Remarks]:
@@ -291,9 +293,7 @@ def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.
     return stream.Job(variant["id"], params, precision, arguments.device)
 
 
-def make_problem(
-    arguments: argparse.Namespace, left: matrices.Header, right: matrices.Header, nan: tuple[bool, bool]
-) -> Problem:
+def make_problem(arguments: argparse.Namespace, left: Header, right: Header, nan: tuple[bool, bool]) -> Problem:
     if len(left.shape) == 4:
         raise UserError(f"{arguments.left}: 4 dimensions; only RIGHT may be tiles x patterns x rows x cols")
     lefts = left.shape[0] if len(left.shape) == 3 else 1
@@ -317,11 +317,7 @@ def summary(arguments: argparse.Namespace, problem: Problem, facts: Description,
 
 
 def check_space(
-    arguments: argparse.Namespace,
-    headers: Sequence[matrices.Header],
-    problem: Problem,
-    facts: Description,
-    ready: Prepared,
+    arguments: argparse.Namespace, headers: Sequence[Header], problem: Problem, facts: Description, ready: Prepared
 ) -> None:
     """UserError naming the bytes where memory or disk cannot hold the run."""
     job = ready.job
@@ -348,7 +344,7 @@ def check_space(
 
 
 def read_sides(
-    arguments: argparse.Namespace, headers: Sequence[matrices.Header], problem: Problem, masks: dict[str, np.ndarray]
+    arguments: argparse.Namespace, headers: Sequence[Header], problem: Problem, masks: dict[str, NDArray[Any]]
 ) -> tuple[Side, Side]:
     """Left and right stacks, checked and ordered, in the type of their files. What a mask leaves out may be anything."""
     made = []
@@ -377,8 +373,8 @@ def compute(
     problem: Problem,
     facts: Description,
     job: stream.Job,
-    inputs: tuple[np.ndarray, np.ndarray],
-    masks: dict[str, np.ndarray],
+    inputs: tuple[NDArray[Any], NDArray[Any]],
+    masks: dict[str, NDArray[Any]],
     chunks: list[stream.Chunk],
     remarks: Remarks,
 ) -> None:
@@ -404,7 +400,7 @@ def compute(
                 if output is not None and records is None:
                     if not arguments.allow_nonfinite:
                         check_finite(out, chunk.first)
-                    output.write(memoryview(out).cast("B"))
+                    output.write(out.data.cast("B"))
                 if chunk.first == 0 and not arguments.quiet:  # later than any refusal
                     text = summary(arguments, problem, facts, job, remarks.why)
                     bar.write(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr.commands.memory import check_memory
 from xcorr.errors import UserError, nearest
@@ -42,9 +43,9 @@ class Header:
     """What a file holds: the shape and type of its array; `needed`: bytes of memory that `read` takes."""
 
     shape: tuple[int, ...]
-    dtype: np.dtype
+    dtype: np.dtype[Any]
     needed: int
-    read: Callable[[], np.ndarray]
+    read: Callable[[], NDArray[Any]]
 
 
 def file_of(path: Path) -> Path:
@@ -97,7 +98,7 @@ def _npy(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
     return _npy_header(str(path), opened, size, lambda: np.load(file, allow_pickle=False))
 
 
-def _npy_header(name: str, opened: Any, size: int, read: Callable[[], np.ndarray]) -> Header:
+def _npy_header(name: str, opened: Any, size: int, read: Callable[[], NDArray[Any]]) -> Header:
     """Header of a .npy file of so many bytes."""
     try:
         version = np.lib.format.read_magic(opened)
@@ -132,9 +133,10 @@ def _npy_header(name: str, opened: Any, size: int, read: Callable[[], np.ndarray
 
 
 def _npz(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
-    def read() -> np.ndarray:
+    def read() -> NDArray[Any]:
         with _told(path, ".npz"), zipfile.ZipFile(file) as archive, archive.open(info) as inner:
-            return np.lib.format.read_array(inner, allow_pickle=False)
+            array: NDArray[Any] = np.lib.format.read_array(inner, allow_pickle=False)
+            return array
 
     with _told(path, ".npz"), zipfile.ZipFile(opened) as archive:
         found = {one.filename.removesuffix(".npy"): one for one in archive.infolist() if one.filename.endswith(".npy")}
@@ -178,7 +180,7 @@ def _image(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
     with image() as one:
         dtype, pages, (cols, rows) = _pixels(path, one), getattr(one, "n_frames", 1), one.size
 
-    def read() -> np.ndarray:
+    def read() -> NDArray[Any]:
         with image() as one:
             made = np.empty((pages, rows, cols), dtype)
             for page in range(pages):
@@ -194,7 +196,7 @@ def _image(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
     return Header(shape, dtype, (pages + 2) * rows * cols * max(dtype.itemsize, 4), read)
 
 
-def _pixels(path: Path, image: Any) -> np.dtype:
+def _pixels(path: Path, image: Any) -> np.dtype[Any]:
     """Type of the pixels of an open image, of which only the header was read. UserError for colours."""
     if image.mode not in _PIXELS:
         what = "a palette" if image.mode in ("P", "PA") else f"{len(image.getbands())} channels ({image.mode})"

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr.commands.formats import Header, by, header_of
 from xcorr.commands.memory import check_memory
@@ -44,7 +46,7 @@ def read_header(path: Path, stack: bool = False) -> Header:
     return replace(header, shape=(1, *shape)) if len(shape) == 1 else header
 
 
-def read_matrices(path: Path, header: Header, allow_nonfinite: bool = False, of_nan: str = "") -> np.ndarray:
+def read_matrices(path: Path, header: Header, allow_nonfinite: bool = False, of_nan: str = "") -> NDArray[Any]:
     """The array of a checked file in native byte order, C order; UserError at a NaN or an
     infinity, unless they are allowed. `of_nan` as of `check_finite`."""
     check_memory(f"{path}", {"matrices": header.needed})
@@ -58,7 +60,7 @@ def read_matrices(path: Path, header: Header, allow_nonfinite: bool = False, of_
     return array
 
 
-def check_finite(name: str, array: np.ndarray, valid: np.ndarray | None = None, of_nan: str = "") -> None:
+def check_finite(name: str, array: NDArray[Any], valid: NDArray[Any] | None = None, of_nan: str = "") -> None:
     """UserError naming the first index (C order) that is not finite, of those that `valid` (of the same shape) has. `of_nan`:
     what else the user may do about a NaN."""
     if array.dtype.kind != "f":
@@ -76,15 +78,15 @@ def check_finite(name: str, array: np.ndarray, valid: np.ndarray | None = None, 
             raise UserError(f"{name}: {flat[index]} at index [{where}]; replace what is not finite{leave_out}")
 
 
-def without_nan(array: np.ndarray, valid: np.ndarray | None) -> np.ndarray | None:
+def without_nan(array: NDArray[Any], valid: NDArray[Any] | None) -> NDArray[Any] | None:
     """`valid`, the mask of an array or None, without the elements that are NaN."""
     if array.dtype.kind != "f" or not np.isnan(array).any():
         return valid
-    counts = ~np.isnan(array)
+    counts: NDArray[Any] = ~np.isnan(array)
     return (counts if valid is None else counts & (valid != 0)).astype(np.uint8)
 
 
-def as_stack(name: str, array: np.ndarray) -> np.ndarray:
+def as_stack(name: str, array: NDArray[Any]) -> NDArray[Any]:
     """Matrices x rows x cols of a 2D or 3D array."""
     if array.ndim == 4:
         raise UserError(f"{name}: 4 dimensions; only RIGHT may be tiles x patterns x rows x cols")
@@ -127,7 +129,7 @@ def infer_form(form: str | None, lefts: int, right_shape: tuple[int, ...], right
     return form
 
 
-def order_rights(name: str, array: np.ndarray, lefts: int, form: str, right_order: str | None) -> np.ndarray:
+def order_rights(name: str, array: NDArray[Any], lefts: int, form: str, right_order: str | None) -> NDArray[Any]:
     """Rights x rows x cols, grouped by left where the form is n-to-mn.
 
     4D: axes tile, pattern (`right_order` tile) or pattern, tile (pattern); inferred when only one
@@ -159,7 +161,7 @@ def order_rights(name: str, array: np.ndarray, lefts: int, form: str, right_orde
     return array.reshape(-1, rows, cols)  # a copy where the axes were swapped
 
 
-def without_means(stack: np.ndarray, valid: np.ndarray | None = None) -> np.ndarray:
+def without_means(stack: NDArray[Any], valid: NDArray[Any] | None = None) -> NDArray[Any]:
     """Each matrix less the mean of its elements that count, in float64; the others stay."""
     made = np.empty(stack.shape)
     for index, matrix in enumerate(stack):
@@ -169,12 +171,12 @@ def without_means(stack: np.ndarray, valid: np.ndarray | None = None) -> np.ndar
     return made
 
 
-def to_scalar(name: str, stack: np.ndarray, scalar: type, subtract_mean: bool) -> np.ndarray:
+def to_scalar(name: str, stack: NDArray[Any], scalar: type, subtract_mean: bool) -> NDArray[Any]:
     """`stack` in the scalar type of the computation, each matrix less its own mean if asked for.
 
     UserError at a value beyond the range of the type. Means are taken in float64.
     """
-    out = np.empty(stack.shape, scalar)
+    out: NDArray[Any] = np.empty(stack.shape, scalar)
     for index, matrix in enumerate(stack):
         values = matrix
         if subtract_mean:  # numpy 1 would subtract a float64 scalar from float32 in float32

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr.commands import peaks
 from xcorr.commands.formats import file_of
@@ -43,7 +44,7 @@ def check_targets(
         taken.add(resolved(target))
 
 
-def find_peaks(out: np.ndarray, origin: tuple[int, int], first: int) -> peaks.Peaks:
+def find_peaks(out: NDArray[Any], origin: tuple[int, int], first: int) -> peaks.Peaks:
     try:
         return peaks.find_peaks(out, origin)
     except ValueError:
@@ -51,7 +52,7 @@ def find_peaks(out: np.ndarray, origin: tuple[int, int], first: int) -> peaks.Pe
         raise
 
 
-def check_finite(out: np.ndarray, first: int) -> None:
+def check_finite(out: NDArray[Any], first: int) -> None:
     """UserError naming the first pair with an output that is not finite; `first` is the number of the first one."""
     for pair, surface in enumerate(out, first):
         if not np.isfinite(surface).all():

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr import results
 
@@ -26,13 +28,13 @@ from xcorr import results
 class Peaks:
     """Arrays of one entry per pair; shifts in pixels, `value` in the unit of the correlation."""
 
-    sy: np.ndarray
-    sx: np.ndarray
-    value: np.ndarray
-    sub_sy: np.ndarray
-    sub_sx: np.ndarray
-    peak_to_second: np.ndarray
-    border: np.ndarray
+    sy: NDArray[Any]
+    sx: NDArray[Any]
+    value: NDArray[Any]
+    sub_sy: NDArray[Any]
+    sub_sx: NDArray[Any]
+    peak_to_second: NDArray[Any]
+    border: NDArray[Any]
 
 
 def concatenate(parts: Sequence[Peaks]) -> Peaks:
@@ -40,7 +42,7 @@ def concatenate(parts: Sequence[Peaks]) -> Peaks:
     return Peaks(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Peaks)))
 
 
-def of_records(records: np.ndarray) -> Peaks:
+def of_records(records: NDArray[Any]) -> Peaks:
     """The peaks of a result `peak` (xcorr.results.PEAK). `peak_to_second` has the second peak of the records, which lies
     outside 5 x 5. ValueError naming the pair where a correlation is not finite."""
     spoiled = records["flags"] & results.NOT_FINITE != 0
@@ -48,12 +50,12 @@ def of_records(records: np.ndarray) -> Peaks:
         raise ValueError(f"pair {int(np.argmax(spoiled))}: the correlation is not finite")
     value, second = records["value"].astype(np.float64), records["second"].astype(np.float64)
     ratio = np.divide(value, second, out=np.full(len(records), np.nan), where=second > 0)
-    at = [records[axis] + records[f"sub_{axis}"].astype(np.float64) for axis in ("sy", "sx")]
+    y, x = (records[axis] + records[f"sub_{axis}"].astype(np.float64) for axis in ("sy", "sx"))
     border = (records["flags"] & results.AT_BORDER != 0).astype(np.int8)
-    return Peaks(records["sy"].astype(np.int64), records["sx"].astype(np.int64), value, *at, ratio, border)
+    return Peaks(records["sy"].astype(np.int64), records["sx"].astype(np.int64), value, y, x, ratio, border)
 
 
-def find_peaks(out: np.ndarray, origin: tuple[int, int]) -> Peaks:
+def find_peaks(out: NDArray[Any], origin: tuple[int, int]) -> Peaks:
     """Peaks of `out` (pairs x out_rows x out_cols); `origin` is the shift of its element [0][0].
 
     ValueError naming the pair where a correlation has a value that is not finite.
@@ -69,7 +71,7 @@ def find_peaks(out: np.ndarray, origin: tuple[int, int]) -> Peaks:
         raise ValueError(f"pair {int(np.argmin(finite))}: the correlation is not finite")
     y, x = np.divmod(index, cols)
 
-    def neighbours(axis: np.ndarray, size: int, row: int, col: int) -> tuple[np.ndarray, np.ndarray]:
+    def neighbours(axis: NDArray[Any], size: int, row: int, col: int) -> tuple[NDArray[Any], NDArray[Any]]:
         inside = (axis > 0) & (axis < size - 1)
         low = out[each, np.where(inside, y - row, y), np.where(inside, x - col, x)]
         high = out[each, np.where(inside, y + row, y), np.where(inside, x + col, x)]
@@ -94,7 +96,7 @@ def find_peaks(out: np.ndarray, origin: tuple[int, int]) -> Peaks:
     )
 
 
-def _vertex(low: np.ndarray, peak: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _vertex(low: NDArray[Any], peak: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
     """Offset of the vertex of a parabola through (-1, low), (0, peak), (1, high); 0 where it is
     flat."""
     curvature = (peak - low) + (peak - high)
@@ -102,7 +104,7 @@ def _vertex(low: np.ndarray, peak: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.where(bent, (high - low) / (2 * np.where(bent, curvature, 1)), 0.0)
 
 
-def _peak_to_second(out: np.ndarray, y: np.ndarray, x: np.ndarray, value: np.ndarray) -> np.ndarray:
+def _peak_to_second(out: NDArray[Any], y: NDArray[Any], x: NDArray[Any], value: NDArray[Any]) -> NDArray[Any]:
     ratio = np.full(len(out), np.nan)
     for pair, matrix in enumerate(out):
         local = _local_maxima(matrix)
@@ -114,7 +116,7 @@ def _peak_to_second(out: np.ndarray, y: np.ndarray, x: np.ndarray, value: np.nda
     return ratio
 
 
-def _local_maxima(matrix: np.ndarray) -> np.ndarray:
+def _local_maxima(matrix: NDArray[Any]) -> NDArray[Any]:
     """Which elements are not below their neighbours, and above those before them in row-major order."""
     rows, cols = matrix.shape
     padded = np.full((rows + 2, cols + 2), -np.inf, matrix.dtype)
@@ -122,4 +124,5 @@ def _local_maxima(matrix: np.ndarray) -> np.ndarray:
     along = np.maximum(np.maximum(padded[:, :-2], padded[:, 1:-1]), padded[:, 2:])
     before = np.maximum(along[:-2], padded[1:-1, :-2])
     after = np.maximum(along[2:], padded[1:-1, 2:])
-    return (matrix > before) & (matrix >= after)
+    is_peak: NDArray[Any] = (matrix > before) & (matrix >= after)
+    return is_peak

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr.choice.auto import Auto
 from xcorr.commands import formats, matrices, velocimetry
@@ -153,7 +154,7 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     return 0
 
 
-def read_frame(path: Path, mask: np.ndarray | None, nan_is_masked: bool) -> tuple[np.ndarray, np.ndarray | None]:
+def read_frame(path: Path, mask: NDArray[Any] | None, nan_is_masked: bool) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """A frame as float32, and its mask, to which NaN are added where they may be. Pixels that do not count may have any
     value, none included."""
     header = matrices.read_header(path, stack=True)
@@ -174,7 +175,7 @@ def read_frame(path: Path, mask: np.ndarray | None, nan_is_masked: bool) -> tupl
     return matrices.to_scalar(str(path), made, np.float32, False)[0], mask
 
 
-def read_masks(arguments: argparse.Namespace) -> tuple[np.ndarray | None, np.ndarray | None]:
+def read_masks(arguments: argparse.Namespace) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
     """The masks of both frames."""
     paths = arguments.mask, arguments.mask_second or arguments.mask
     first, second = (
@@ -212,7 +213,7 @@ def write(where: str, field: velocimetry.Field) -> None:
     write_lines(where, COLUMNS, (list(map(cell, line)) for line in zip(*numbers, *flags)))
 
 
-def draw(target: Path, frame: np.ndarray, field: velocimetry.Field) -> None:
+def draw(target: Path, frame: NDArray[Any], field: velocimetry.Field) -> None:
     """Arrows over the first frame, coloured by their length; outliers are red. Of a fine grid only some are drawn."""
     from matplotlib.figure import Figure
 

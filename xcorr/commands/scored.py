@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr import results
 from xcorr.commands import matrices
+from xcorr.commands.formats import Header
 from xcorr.commands.outputs import cell, write_lines
 from xcorr.errors import UserError
 from xcorr.fields import NORMALISED, Fields
@@ -47,7 +49,7 @@ def add_options(add: Any) -> None:
     add("--same", action="store_true", help="LEFT against itself; leave RIGHT out")
 
 
-def sides_with_nan(arguments: argparse.Namespace, headers: Sequence[matrices.Header]) -> tuple[bool, bool]:
+def sides_with_nan(arguments: argparse.Namespace, headers: Sequence[Header]) -> tuple[bool, bool]:
     """Of left and right which hold NaN that are to be masked: these have a mask, which takes longer. UserError for a score
     without masks."""
     if not arguments.nan_is_masked:
@@ -81,7 +83,7 @@ def fields_of(arguments: argparse.Namespace, nan: tuple[bool, bool] = (False, Fa
     return Fields(arguments.boundary, score, masks, arguments.result, same)
 
 
-def read_masks(arguments: argparse.Namespace, problem: Problem) -> dict[str, np.ndarray]:
+def read_masks(arguments: argparse.Namespace, problem: Problem) -> dict[str, NDArray[Any]]:
     """The stacks of masks by side that are files, in the order of their matrices; a single mask is that of every matrix."""
     found = {}
     shapes = {"left": (problem.lefts, *problem.left), "right": (problem.rights, *problem.right)}
@@ -103,7 +105,7 @@ def read_masks(arguments: argparse.Namespace, problem: Problem) -> dict[str, np.
     return found
 
 
-def _between(found: np.ndarray) -> list[np.ndarray]:
+def _between(found: NDArray[Any]) -> list[NDArray[Any]]:
     """The shifts of peaks with what their fits add to them."""
     return [found[axis] + found["sub_" + axis].astype(np.float64) for axis in ("sy", "sx")]
 
@@ -113,10 +115,10 @@ class Records:
 
     def __init__(self, problem: Problem, allow_nonfinite: bool) -> None:
         self._problem, self._allow = problem, allow_nonfinite
-        self._parts: list[np.ndarray] = []
+        self._parts: list[NDArray[Any]] = []
         self._count = 0
 
-    def add(self, found: np.ndarray, first: int) -> None:
+    def add(self, found: NDArray[Any], first: int) -> None:
         """What the library returned for the pairs from `first` on. UserError where outputs are not finite, and where there are
         more detections than was asked for."""
         fields = self._problem.fields
@@ -135,7 +137,7 @@ class Records:
                 raise UserError(f"pair {pair}: the correlation overflows; scale the matrices, or say --allow-nonfinite")
         self._parts.append(found)
 
-    def array(self) -> np.ndarray:
+    def array(self) -> NDArray[Any]:
         """All of them."""
         return np.concatenate(self._parts)
 
@@ -143,6 +145,7 @@ class Records:
         """A CSV of them to a file or, for '-', to stdout; peaks that do not exist have no line."""
         kind, found = self._problem.fields.result_kind, self.array()
         left, right = pair_indices(self._problem)
+        names: tuple[str, ...]
         if kind == "above":
             pair, names, columns = found["pair"], DETECTION_COLUMNS, [found[name] for name in ("sy", "sx", "value")]
         elif kind == "sum":

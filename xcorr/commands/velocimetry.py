@@ -26,10 +26,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr import results
 from xcorr.commands import windows
 from xcorr.errors import UserError
+from xcorr.fields import PLAIN
 from xcorr.native.arrays import Windows
 from xcorr.native.stream import Job
 from xcorr.problem import Problem
@@ -44,7 +46,7 @@ MASK_BYTES_AT_A_TIME = 1 << 26
 REACH = 2  # pixels on either side of what the search found
 MOST_PASSES = 20
 FITS = ("gaussian", "parabola")
-Frames = tuple[np.ndarray, np.ndarray]
+Frames = tuple[NDArray[Any], NDArray[Any]]
 T = TypeVar("T")
 
 
@@ -58,15 +60,15 @@ class Field:
     `blank`: a window is constant or has too few valid pixels, so that it has no displacement. A blank one is an outlier too.
     """
 
-    y: np.ndarray
-    x: np.ndarray
-    dy: np.ndarray
-    dx: np.ndarray
-    value: np.ndarray
-    signal_to_noise: np.ndarray
-    residual: np.ndarray
-    outlier: np.ndarray
-    blank: np.ndarray
+    y: NDArray[Any]
+    x: NDArray[Any]
+    dy: NDArray[Any]
+    dx: NDArray[Any]
+    value: NDArray[Any]
+    signal_to_noise: NDArray[Any]
+    residual: NDArray[Any]
+    outlier: NDArray[Any]
+    blank: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -89,15 +91,17 @@ def schedule(
     if not 1 <= passes <= MOST_PASSES:
         raise UserError(f"--passes {passes}: use 1 to {MOST_PASSES}")
 
-    def spread(name: str, given: T | Sequence[T]) -> list[T]:
-        values = [given] if isinstance(given, (int, str, np.integer)) else list(given)
+    def spread(name: str, values: list[T]) -> list[T]:
         if not 1 <= len(values) <= passes:
             raise UserError(f"--{name}: {len(values)} values for {passes} passes; give one a pass, or raise --passes")
         return values + values[-1:] * (passes - len(values))
 
-    sides = spread("window", window)
-    overlaps = [one // 2 for one in sides] if overlap is None else spread("overlap", overlap)
-    fits = spread("fit", fit)
+    def numbers(given: int | Sequence[int]) -> list[int]:
+        return [int(given)] if isinstance(given, (int, np.integer)) else list(given)
+
+    sides = spread("window", numbers(window))
+    overlaps = [one // 2 for one in sides] if overlap is None else spread("overlap", numbers(overlap))
+    fits = spread("fit", [fit] if isinstance(fit, str) else list(fit))
     for one in fits:
         if one not in FITS:
             raise UserError(f"--fit {one}: unknown; use {' or '.join(FITS)}")
@@ -114,6 +118,7 @@ def _pairs(window: int, pairs: int, window_of_shifts: str, masked: bool, **field
         window=window_of_shifts,
         masks="both" if masked else "none",
         views="windows",
+        fields=PLAIN,
         **fields,
     )
 
@@ -133,7 +138,7 @@ def fit_of(window: int, fit: str, reach: int, masked: bool, pairs: int) -> Probl
     return _pairs(window, pairs, shifts, masked, score="zncc", result=f"peak:{fit}")
 
 
-def grid(shape: tuple[int, int], window: int, overlap: int) -> tuple[np.ndarray, np.ndarray]:
+def grid(shape: tuple[int, int], window: int, overlap: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """First rows and first columns of the windows. UserError where no window fits."""
     if min(shape) < 4:
         raise UserError(f"frames of {shape[0]}x{shape[1]}: windows have 4x4 pixels at least; give larger frames")
@@ -147,8 +152,8 @@ def grid(shape: tuple[int, int], window: int, overlap: int) -> tuple[np.ndarray,
 
 def displacements(
     library: Any,
-    first: np.ndarray,
-    second: np.ndarray,
+    first: NDArray[Any],
+    second: NDArray[Any],
     *,
     window: int | Sequence[int] = 32,
     overlap: int | Sequence[int] | None = None,
@@ -157,7 +162,7 @@ def displacements(
     passes: int = 2,
     threshold: float = THRESHOLD,
     least_value: float = LEAST_VALUE,
-    masks: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
+    masks: tuple[NDArray[Any] | None, NDArray[Any] | None] = (None, None),
     least_valid: float = LEAST_VALID,
     choose: Callable[[Problem, int], Job],
 ) -> Field:
@@ -184,13 +189,13 @@ def displacements(
         ratio = signal_to_noise(found)
         weak = ~(measured["value"] >= least_value) & ~(ratio >= STANDS_OUT)
         lost = blank | weak | ~(found["value"] > 0) | ((measured["flags"] & results.AT_BORDER) != 0)
-        dy, dx, residual, outlier = replace_outliers(*shift, lost, threshold)
+        dy, dx, residual, outlier = replace_outliers(shift[0], shift[1], lost, threshold)
         made = _Made(y, x, dy, dx)
     dy, dx, value, ratio = (np.where(blank, np.nan, of).astype(np.float64) for of in (dy, dx, measured["value"], ratio))
     return Field(y, x, dy, dx, value, ratio, residual, outlier, blank)
 
 
-def signal_to_noise(found: np.ndarray) -> np.ndarray:
+def signal_to_noise(found: NDArray[Any]) -> NDArray[Any]:
     """Of records of peaks: the value over the largest other peak; inf where that is none above 0, NaN where the value is not."""
     other = np.where(found["second"] > 0, found["second"], 0).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -201,15 +206,15 @@ def signal_to_noise(found: np.ndarray) -> np.ndarray:
 class _Made:
     """Displacements of a pass at the centres of its windows."""
 
-    y: np.ndarray
-    x: np.ndarray
-    dy: np.ndarray
-    dx: np.ndarray
+    y: NDArray[Any]
+    x: NDArray[Any]
+    dy: NDArray[Any]
+    dx: NDArray[Any]
 
-    def at(self, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def at(self, y: NDArray[Any], x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Between the centres, linearly; outside the grid those of its rim; 0 where nothing is known."""
 
-        def between(values: np.ndarray) -> np.ndarray:
+        def between(values: NDArray[Any]) -> NDArray[Any]:
             along = np.stack([np.interp(x, self.x, row) for row in np.nan_to_num(values)])
             return np.stack([np.interp(y, self.y, column) for column in along.T], axis=1)
 
@@ -223,14 +228,14 @@ class _Run:
     library: Any
     frames: Frames
     valid: Frames | None
-    places: tuple[np.ndarray, np.ndarray]
+    places: tuple[NDArray[Any], NDArray[Any]]
     settings: Pass
     boundary: str
     choose: Callable[[Problem, int], Job]
 
     def of(
-        self, predicted: tuple[np.ndarray, np.ndarray], least_valid: float
-    ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
+        self, predicted: tuple[NDArray[Any], NDArray[Any]], least_valid: float
+    ) -> tuple[NDArray[Any], NDArray[Any], list[NDArray[Any]], NDArray[Any]]:
         """Peaks of the search, peaks of the measurement, displacements, and which are blank."""
         side, masked = self.settings.window, self.valid is not None
         pairs, apart = self._apart([np.rint(one).astype(np.int64) for one in predicted])
@@ -249,7 +254,7 @@ class _Run:
         shift = [whole + measured[axis] + measured["sub_" + axis] for whole, axis in zip(apart, ("sy", "sx"))]
         return found, measured, shift, blank
 
-    def _apart(self, wanted: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def _apart(self, wanted: Sequence[NDArray[Any]]) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
         """First rows and columns of the first and of the second windows, which lie `wanted` pixels apart about their places,
         and how far they are apart: less where the frame ends."""
         before, after, apart = [], [], []
@@ -262,7 +267,9 @@ class _Run:
             apart.append(whole)
         return [*before, *after], apart
 
-    def _peaks(self, pairs: Sequence[np.ndarray], problem_for: Callable[..., Problem], group: np.ndarray) -> np.ndarray:
+    def _peaks(
+        self, pairs: Sequence[NDArray[Any]], problem_for: Callable[..., Problem], group: NDArray[Any]
+    ) -> NDArray[Any]:
         """Records of the pairs of a group; those of the others are zeros."""
         cols, side = self.frames[0].shape[1], self.settings.window
         corners = [(pairs[0][group], pairs[1][group]), (pairs[2][group], pairs[3][group])]
@@ -277,13 +284,13 @@ class _Run:
                 for name, mask, (y, x) in zip(("left_mask", "right_mask"), self.valid, corners):
                     masks[name] = windows.copies(mask, y[part], x[part], side)
             calls = found.size // step if part.stop - start == step else 1  # the last part has a plan of its own
-            found[part] = self.choose(problem, calls).correlate(self.library, problem, *sides, **masks)
+            found[part] = self.choose(problem, calls).correlate(self.library, problem, sides[0], sides[1], **masks)
         whole = np.zeros(group.shape, results.PEAK)
         whole[group] = found
         return whole
 
 
-def neighbours_of(values: np.ndarray) -> np.ndarray:
+def neighbours_of(values: NDArray[Any]) -> NDArray[Any]:
     """The up to eight neighbours of each element, 8 x rows x cols; NaN beyond the border."""
     padded = np.pad(values, 1, constant_values=np.nan)
     rows, cols = values.shape
@@ -291,13 +298,14 @@ def neighbours_of(values: np.ndarray) -> np.ndarray:
     return np.stack([padded[i : i + rows, j : j + cols] for i, j in around])
 
 
-def _median(values: np.ndarray) -> np.ndarray:
+def _median(values: NDArray[Any]) -> NDArray[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # no neighbour at all: NaN
-        return np.nanmedian(values, axis=0)
+        middle: NDArray[Any] = np.nanmedian(values, axis=0)
+        return middle
 
 
-def median_residual(dy: np.ndarray, dx: np.ndarray, noise: float = NOISE) -> np.ndarray:
+def median_residual(dy: NDArray[Any], dx: NDArray[Any], noise: float = NOISE) -> NDArray[Any]:
     """The residual of the normalised median test: the distance of each displacement from the median of its neighbours,
     over the median of their distances from it and `noise`. NaN without neighbours."""
     squares = np.zeros(dy.shape)
@@ -310,8 +318,8 @@ def median_residual(dy: np.ndarray, dx: np.ndarray, noise: float = NOISE) -> np.
 
 
 def replace_outliers(
-    dy: np.ndarray, dx: np.ndarray, lost: np.ndarray, threshold: float = THRESHOLD
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    dy: NDArray[Any], dx: NDArray[Any], lost: NDArray[Any], threshold: float = THRESHOLD
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
     """dy, dx with outliers replaced by the median of their neighbours that are none, the residuals, and the outliers:
     the `lost` ones and those whose residual exceeds the threshold. A lost one is no neighbour."""
     dy, dx = (np.where(lost, np.nan, component).astype(np.float64) for component in (dy, dx))
@@ -330,11 +338,11 @@ def replace_outliers(
 
 def particle_pair(
     shape: tuple[int, int],
-    field: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+    field: Callable[[NDArray[Any], NDArray[Any]], tuple[NDArray[Any], NDArray[Any]]],
     rng: np.random.Generator,
     density: float = 0.03,
     width: float = 0.8,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Two frames of Gaussian particles, 0 to about 255, float32. `field(y, x)` gives the displacement of a particle whose
     middle between both frames is (y, x); `density`: particles a pixel; `width`: standard deviation of a particle."""
     margin = 16
@@ -347,7 +355,9 @@ def particle_pair(
     )
 
 
-def _particles(shape: tuple[int, int], y: np.ndarray, x: np.ndarray, bright: np.ndarray, width: float) -> np.ndarray:
+def _particles(
+    shape: tuple[int, int], y: NDArray[Any], x: NDArray[Any], bright: NDArray[Any], width: float
+) -> NDArray[Any]:
     reach = int(np.ceil(4 * width)) + 1
     steps = np.arange(-reach, reach + 1)
     inside = (y > -reach) & (y < shape[0] + reach - 1) & (x > -reach) & (x < shape[1] + reach - 1)

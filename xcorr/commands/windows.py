@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import ndimage
 
 from xcorr.errors import UserError
@@ -12,10 +14,10 @@ from xcorr.errors import UserError
 # A window whose values differ by no more than this share of the largest one is constant: 8 roundings of float32 either way.
 CONSTANT = 16 * 2.0**-24
 
-Frames = tuple[np.ndarray, np.ndarray]
+Frames = tuple[NDArray[Any], NDArray[Any]]
 
 
-def masked(frames: Frames, masks: tuple[np.ndarray | None, np.ndarray | None]) -> tuple[Frames, Frames | None]:
+def masked(frames: Frames, masks: tuple[NDArray[Any] | None, NDArray[Any] | None]) -> tuple[Frames, Frames | None]:
     """The frames, with the mean of the pixels that count where pixels do not, and their masks as bytes; None without any.
     UserError for a mask that is none of its frame."""
     if masks[0] is None and masks[1] is None:
@@ -35,14 +37,15 @@ def masked(frames: Frames, masks: tuple[np.ndarray | None, np.ndarray | None]) -
     return (filled[0], filled[1]), (valid[0], valid[1])
 
 
-def copies(mask: np.ndarray, y: np.ndarray, x: np.ndarray, side: int) -> np.ndarray:
+def copies(mask: NDArray[Any], y: NDArray[Any], x: NDArray[Any], side: int) -> NDArray[Any]:
     """The windows of a mask whose first pixels are (y, x): windows x side x side."""
-    return np.lib.stride_tricks.sliding_window_view(mask, (side, side))[y, x]
+    every: NDArray[Any] = np.lib.stride_tricks.sliding_window_view(mask, (side, side))
+    return every[y, x]
 
 
 def blank(
-    frames: Frames, valid: Frames | None, pairs: Sequence[np.ndarray], side: int, least_valid: float
-) -> np.ndarray:
+    frames: Frames, valid: Frames | None, pairs: Sequence[NDArray[Any]], side: int, least_valid: float
+) -> NDArray[Any]:
     """Which pairs have a window without two different values, or with less than a share of pixels that count. `pairs`: first
     rows and columns of the first windows, then of the second ones."""
     found = np.zeros(pairs[0].shape, bool)
@@ -61,7 +64,7 @@ def blank(
     return found
 
 
-def _of_windows(filtered: np.ndarray, side: int) -> np.ndarray:
+def _of_windows(filtered: NDArray[Any], side: int) -> NDArray[Any]:
     """What a filter of scipy has found for the windows, by their first pixels."""
     rows, cols = (extent - side + 1 for extent in filtered.shape)
     return filtered[side // 2 : side // 2 + rows, side // 2 : side // 2 + cols]

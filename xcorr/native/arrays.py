@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr.errors import LibraryError
 from xcorr.native import conversion
@@ -17,11 +18,11 @@ class Windows:
     """The matrices of one side as windows of a frame, which are not copied: `offsets` are the places of their first
     elements in the frame of rows x cols, y * cols + x each. A stack of frames is one frame of many rows."""
 
-    frame: np.ndarray
-    offsets: np.ndarray
+    frame: NDArray[Any]
+    offsets: NDArray[Any]
 
 
-def check_out(out: Any, shape: tuple[int, ...], scalar: Any, inputs: Mapping[str, np.ndarray]) -> None:
+def check_out(out: Any, shape: tuple[int, ...], scalar: Any, inputs: Mapping[str, NDArray[Any]]) -> None:
     """LibraryError unless the library may write its result to `out`."""
     if not isinstance(out, np.ndarray):
         raise LibraryError(f"out: {type(out).__name__}; a numpy array is needed")
@@ -34,7 +35,7 @@ def check_out(out: Any, shape: tuple[int, ...], scalar: Any, inputs: Mapping[str
             raise LibraryError(f"out: shares memory with {name}; give an array of its own")
 
 
-def mask_of(side: str, array: Any, shape: tuple[int, int, int], wanted: bool) -> np.ndarray | None:
+def mask_of(side: str, array: Any, shape: tuple[int, int, int], wanted: bool) -> NDArray[Any] | None:
     """The mask as the library reads it: a byte a pixel, 0 or 1; None for a side without one. LibraryError for what it would
     read as something else, and for a mask that is missing or that the problem does not name."""
     name = f"{side}_mask"
@@ -56,7 +57,7 @@ def mask_of(side: str, array: Any, shape: tuple[int, int, int], wanted: bool) ->
 
 def windows(
     name: str, given: Any, shape: tuple[int, int, int], scalar: type, allow_nonfinite: bool, offset_free: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Frame and offsets as the library reads them; LibraryError for what it would read as something else. That each window
     lies in the memory of the frame is checked by the library, that it lies in its columns here. With `offset_free` the whole
     frame is converted less one pivot."""
@@ -87,8 +88,8 @@ def dense(
     scalar: type,
     allow_nonfinite: bool,
     offset_free: bool = False,
-    valid: np.ndarray | None = None,
-) -> np.ndarray:
+    valid: NDArray[Any] | None = None,
+) -> NDArray[Any]:
     """The array as the library reads it; LibraryError for what it would read as something else. With `offset_free` each matrix that
     would be rounded is converted less a pivot. What `valid` leaves out (0, in this shape) may be anything."""
     if np.ma.is_masked(array):
@@ -120,7 +121,7 @@ def dense(
     return made
 
 
-def check_type(name: str, array: np.ndarray) -> None:
+def check_type(name: str, array: NDArray[Any]) -> None:
     """LibraryError for an array that is missing, and for one without real numbers."""
     if array.ndim == 0 and array.dtype.kind == "O" and array[()] is None:
         way_out = "an array, or same='yes' in the problem where left and right are one array"
@@ -129,7 +130,7 @@ def check_type(name: str, array: np.ndarray) -> None:
         raise LibraryError(f"{name}: {_kind_of(array)}; give real numbers (of complex ones a part or the magnitude)")
 
 
-def _kind_of(array: np.ndarray) -> str:
+def _kind_of(array: NDArray[Any]) -> str:
     """What an array is that has no real numbers, in words."""
     if array.ndim == 0 and array.dtype.kind == "O":
         return f"{type(array[()]).__name__}, which is no array"

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import ndimage
 
 from xcorr.fields import Fields
@@ -36,7 +37,7 @@ CONSTANT = (
 )  # of the largest value of a window: one that deviates less scores 0 (docs/design.md, Fields of a problem)
 
 
-def has_more_digits(kind: np.dtype, scalar: type) -> bool:
+def has_more_digits(kind: np.dtype[Any], scalar: type) -> bool:
     """Whether numbers of the type `kind` may be rounded where they become `scalar`."""
     digits = np.finfo(scalar).nmant + 1
     if kind.kind == "f":
@@ -49,7 +50,7 @@ def is_offset_free(fields: Fields) -> bool:
     return fields.score_kind in OFFSET_FREE
 
 
-def pivot(values: np.ndarray, valid: np.ndarray | None = None) -> Any:
+def pivot(values: NDArray[Any], valid: NDArray[Any] | None = None) -> Any:
     """The pivot of a matrix, an element of it; 0 of a matrix without a finite, valid value."""
     counted = values.ravel() if valid is None else values[valid != 0]
     if counted.dtype.kind == "f":
@@ -72,12 +73,12 @@ def pivot(values: np.ndarray, valid: np.ndarray | None = None) -> Any:
 class Converted:
     """Matrices in the scalar type, and what was removed from each: None where nothing was."""
 
-    stack: np.ndarray
+    stack: NDArray[Any]
     pivots: list[Any]
 
 
 def converted(
-    stack: np.ndarray, scalar: type, offset_free: bool, valid: np.ndarray | None = None, one: bool = False
+    stack: NDArray[Any], scalar: type, offset_free: bool, valid: NDArray[Any] | None = None, one: bool = False
 ) -> Converted:
     """`stack` (matrices x rows x cols) in the scalar type, where `offset_free` less the pivot of each matrix; with `one` all less one
     pivot, as windows of a frame need it. Elements that `valid` (of the same shape) leaves out may be anything and become the
@@ -86,7 +87,8 @@ def converted(
     if not may_remove and valid is None:
         with np.errstate(over="ignore"):
             return Converted(stack.astype(scalar), [None] * len(stack))
-    made, removed = np.empty(stack.shape, scalar), []
+    made: NDArray[Any] = np.empty(stack.shape, scalar)
+    removed: list[Any] = []
     common = pivot(stack, valid) if one and may_remove and not _is_exact(stack, scalar, valid) else None
     for index, matrix in enumerate(stack):
         counts = None if valid is None else valid[index] != 0
@@ -101,26 +103,26 @@ def converted(
     return Converted(made, removed)
 
 
-def _any(values: np.ndarray, counts: np.ndarray) -> Any:
+def _any(values: NDArray[Any], counts: NDArray[Any]) -> Any:
     """An element that counts and is finite, 0 if there is none."""
     usable = values[counts]
     usable = usable[np.isfinite(usable)]
     return usable[0] if usable.size else 0
 
 
-def _is_exact(values: np.ndarray, scalar: type, valid: np.ndarray | None) -> bool:
+def _is_exact(values: NDArray[Any], scalar: type, valid: NDArray[Any] | None) -> bool:
     """Whether no element that counts is rounded."""
     with np.errstate(over="ignore", invalid="ignore"):
-        back = values.astype(scalar)
+        back: NDArray[Any] = values.astype(scalar)
         same = back.astype(np.longdouble) == values if values.dtype.kind in "iu" else back == values
     same |= ~np.isfinite(values) if values.dtype.kind == "f" else False
     return bool(same.all() if valid is None else same[valid != 0].all())
 
 
-def differences(values: np.ndarray, middle: Any) -> np.ndarray:
+def differences(values: NDArray[Any], middle: Any) -> NDArray[Any]:
     """`values` less an element of them; exact of integers."""
     if values.dtype.kind == "f":
-        apart = values - middle
+        apart: NDArray[Any] = values - middle
         roundings = ROUNDINGS * np.finfo(values.dtype).eps / 2
         apart[np.abs(apart) <= roundings * np.maximum(np.abs(values), np.abs(middle))] = 0
         return apart
@@ -159,11 +161,11 @@ def least_overlap(problem: Problem, shifts: tuple[range, range]) -> tuple[int, i
 
 
 def loss(
-    stack: np.ndarray,
+    stack: NDArray[Any],
     made: Converted,
     fields: Fields,
     window: tuple[int, int],
-    valid: np.ndarray | None = None,
+    valid: NDArray[Any] | None = None,
     is_frame: bool = False,
 ) -> Loss:
     """What the conversion of `stack` to `made` cost its windows: of the shape `window` for zncc and of a frame, else whole
@@ -183,7 +185,12 @@ def loss(
 
 
 def _loss(
-    exact: np.ndarray, made: np.ndarray, middle: Any, kind: np.dtype, window: tuple[int, int], valid: np.ndarray | None
+    exact: NDArray[Any],
+    made: NDArray[Any],
+    middle: Any,
+    kind: np.dtype[Any],
+    window: tuple[int, int],
+    valid: NDArray[Any] | None,
 ) -> tuple[float, bool]:
     """`Loss.worst` and `Loss.flat` of a matrix. `exact`: it, less its pivot `middle`, in float64. Windows that are constant but
     for roundings of their type `kind` lose nothing."""
@@ -214,7 +221,7 @@ def _loss(
     return worst, flat
 
 
-def _is_far_below(most: float, exact: np.ndarray, window: tuple[int, int]) -> bool:
+def _is_far_below(most: float, exact: NDArray[Any], window: tuple[int, int]) -> bool:
     """Whether errors of at most `most` cost no window COST. Every window holds a whole block of half its sides, of a grid
     of such blocks, and deviates at least as much as that."""
     rows, cols = ((side + 1) // 2 for side in window)
@@ -224,8 +231,8 @@ def _is_far_below(most: float, exact: np.ndarray, window: tuple[int, int]) -> bo
     return bool(squares.min() > 0 and most * most * math.prod(window) <= COST * COST * squares.min())
 
 
-def _largest(values: np.ndarray, window: tuple[int, int]) -> np.ndarray:
+def _largest(values: NDArray[Any], window: tuple[int, int]) -> NDArray[Any]:
     """The largest element of each window inside `values`."""
-    filtered = ndimage.maximum_filter(values, window, mode="nearest")
+    filtered: NDArray[Any] = ndimage.maximum_filter(values, window, mode="nearest")
     rows, cols = (extent - side + 1 for extent, side in zip(values.shape, window))
     return filtered[window[0] // 2 : window[0] // 2 + rows, window[1] // 2 : window[1] // 2 + cols]

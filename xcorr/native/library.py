@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcorr import results
 from xcorr.errors import LibraryError, nearest
@@ -153,19 +154,19 @@ class Session:
 
     def correlate(
         self,
-        left: np.ndarray,
-        right: np.ndarray | None = None,
-        out: np.ndarray | None = None,
+        left: NDArray[Any],
+        right: NDArray[Any] | None = None,
+        out: NDArray[Any] | None = None,
         *,
-        left_mask: np.ndarray | None = None,
-        right_mask: np.ndarray | None = None,
+        left_mask: NDArray[Any] | None = None,
+        right_mask: NDArray[Any] | None = None,
         allow_nonfinite: bool = False,
-    ) -> np.ndarray:
+    ) -> NDArray[Any]:
         """As `Library.correlate`; nothing is planned and, where `out` is given, nothing allocated."""
         inputs = _Inputs(self._problem, self._scalar, (left, right), (left_mask, right_mask), allow_nonfinite)
         return inputs.into(self._compute, self._shape, out)
 
-    def _compute(self, inputs: _Inputs, out: np.ndarray) -> None:
+    def _compute(self, inputs: _Inputs, out: NDArray[Any]) -> None:
         given = (*inputs.stacks, out, *inputs.masks, *inputs.offsets)
         arrays = _Arrays(*(None if one is None else one.ctypes.data for one in given), *inputs.pitches_and_sizes)
         with self._lock:
@@ -203,7 +204,8 @@ class _Inputs:
             mask_of(side, one, shape, side in named) for side, one, shape in zip(("left", "right"), masks, shapes)
         ]
         offset_free = conversion.is_offset_free(self.fields)
-        self.offsets: list[np.ndarray | None] = [None, None]
+        self.offsets: list[NDArray[Any] | None] = [None, None]
+        self.stacks: list[NDArray[Any] | None]
         if self.fields.views == "windows":
             made = [windows(name, one, shape, scalar, allow_nonfinite, offset_free) for name, one, _, shape in sides]
             self.stacks = [frame for frame, _ in made]
@@ -215,7 +217,7 @@ class _Inputs:
             ]
         self.stacks += [None] * (2 - len(self.stacks))
 
-    def _valid(self, sides: int) -> list[np.ndarray | None]:
+    def _valid(self, sides: int) -> list[NDArray[Any] | None]:
         """The mask of each array. Of one that both sides share, an element counts where either mask has it."""
         left, right = self.masks
         return [None if left is None or right is None else left | right] if sides == 1 else [left, right]
@@ -223,13 +225,12 @@ class _Inputs:
     @property
     def pitches_and_sizes(self) -> list[int]:
         """Of views: columns of the left and the right frame, and their elements; else 0."""
-        frames = self.stacks if self.fields.views == "windows" else []
-        frames = [*frames, *[None] * (2 - len(frames))]
+        frames = self.stacks if self.fields.views == "windows" else [None, None]
         return [0 if one is None else size(one) for size in (lambda f: f.shape[1], np.size) for one in frames]
 
     def into(
-        self, compute: Callable[[_Inputs, np.ndarray], None], surface: tuple[int, int, int], out: Any
-    ) -> np.ndarray:
+        self, compute: Callable[[_Inputs, NDArray[Any]], None], surface: tuple[int, int, int], out: Any
+    ) -> NDArray[Any]:
         """The result of `compute(inputs, out)`, in `out` where it is given."""
         shape, kind = results.shape_of(self.fields, surface), results.type_of(self.fields, self.scalar)
         above = self.fields.result_kind == "above"
@@ -291,7 +292,8 @@ class Library:
 
     def variants(self) -> list[dict[str, Any]]:
         """The `variants` array of `xcorr-bench --list=json`, sorted by id."""
-        return self._json("list")["variants"]
+        variants: list[dict[str, Any]] = self._json("list")["variants"]
+        return variants
 
     def variant(self, name: str) -> dict[str, Any]:
         """One entry of `variants`; LibraryError with the nearest id when unknown."""
@@ -299,14 +301,16 @@ class Library:
 
     def machine(self, device: str = "cpu") -> dict[str, Any]:
         """Facts of the machine and the build; `machine_key` names the folder of its results."""
-        return self._json("machine", _text("device", device).encode())
+        facts: dict[str, Any] = self._json("machine", _text("device", device).encode())
+        return facts
 
     def supports(
         self, problem: Problem, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
     ) -> str:
         """Why the variant cannot compute this there; "" where it can. Plans nothing."""
         fields = _settings(variant, params, precision, device)
-        return self._json("supports", _asked(problem, **fields))["reason"]
+        reason: str = self._json("supports", _asked(problem, **fields))["reason"]
+        return reason
 
     def session(
         self, problem: Problem, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
@@ -325,18 +329,18 @@ class Library:
     def correlate(
         self,
         problem: Problem,
-        left: np.ndarray,
-        right: np.ndarray | None = None,
+        left: NDArray[Any],
+        right: NDArray[Any] | None = None,
         *,
         variant: str,
         params: str = "",
         precision: str = "fp32",
         device: str = "cpu",
-        left_mask: np.ndarray | None = None,
-        right_mask: np.ndarray | None = None,
-        out: np.ndarray | None = None,
+        left_mask: NDArray[Any] | None = None,
+        right_mask: NDArray[Any] | None = None,
+        out: NDArray[Any] | None = None,
         allow_nonfinite: bool = False,
-    ) -> np.ndarray:
+    ) -> NDArray[Any]:
         """Runs one variant, with the kept plan of an earlier call of the same kind where there is one.
 
         `left` (lefts x rows x cols, or rows x cols for one) and `right` are converted to the scalar
@@ -386,15 +390,15 @@ class Library:
     def reference(
         self,
         problem: Problem,
-        left: np.ndarray,
-        right: np.ndarray | None = None,
+        left: NDArray[Any],
+        right: NDArray[Any] | None = None,
         *,
         method: str = "fft",
-        left_mask: np.ndarray | None = None,
-        right_mask: np.ndarray | None = None,
-        out: np.ndarray | None = None,
+        left_mask: NDArray[Any] | None = None,
+        right_mask: NDArray[Any] | None = None,
+        out: NDArray[Any] | None = None,
         allow_nonfinite: bool = False,
-    ) -> np.ndarray:
+    ) -> NDArray[Any]:
         """The float64 truth of surfaces by `method` definition or fft, which is for plain ones only; shapes and inputs as
         in `correlate`."""
         if _text("method", method) not in ("definition", "fft"):
@@ -407,7 +411,7 @@ class Library:
         inputs = _Inputs(problem, np.float64, (left, right), (left_mask, right_mask), allow_nonfinite)
         asked = _asked(problem, method=method)
 
-        def compute(made: _Inputs, out: np.ndarray) -> None:
+        def compute(made: _Inputs, out: NDArray[Any]) -> None:
             (left, right), masks = made.stacks, made.masks
             right = left if right is None else right
             pointers = [None if one is None else one.ctypes.data for one in (left, right, *masks, out)]
@@ -421,7 +425,7 @@ class Library:
     def _call(self, name: str, *arguments: Any) -> int:
         """Status of a call; LibraryError with the library's message where it failed."""
         message = ctypes.create_string_buffer(_ERROR_CAPACITY)
-        status = self._functions[name](*arguments, message, _ERROR_CAPACITY)
+        status: int = self._functions[name](*arguments, message, _ERROR_CAPACITY)
         if status not in (0, _TOO_SMALL):
             text = " ".join(message.value.decode(errors="replace").split())
             raise LibraryError(text or f"xcorr_{name} failed without a message")

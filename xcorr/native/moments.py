@@ -8,12 +8,14 @@ offset costs no digits. Windows grow from parts of 1, 2, 4 ... elements, along o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 _SLAB_ELEMENTS = 1 << 20
 
-Parts = tuple[np.ndarray, ...]
+Parts = tuple[NDArray[Any], ...]
 
 
 def slabs(shape: tuple[int, ...], window: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
@@ -25,7 +27,7 @@ def slabs(shape: tuple[int, ...], window: tuple[int, int]) -> Iterator[tuple[sli
         yield slice(first, last + window[0] - 1), slice(first, last)
 
 
-def of_windows(values: np.ndarray, window: tuple[int, int], valid: np.ndarray | None = None) -> Parts:
+def of_windows(values: NDArray[Any], window: tuple[int, int], valid: NDArray[Any] | None = None) -> Parts:
     """Of all windows inside `values` (rows x cols, at least as large as `window`): how many elements count, their mean (0 of
     none) and the sum of squares about it. `valid`: 0 where an element does not count."""
     counts = np.ones(values.shape, bool) if valid is None else valid != 0
@@ -34,7 +36,7 @@ def of_windows(values: np.ndarray, window: tuple[int, int], valid: np.ndarray | 
         return _of_both_axes(parts, window, _moments)
 
 
-def sums(values: np.ndarray, window: tuple[int, int]) -> np.ndarray:
+def sums(values: NDArray[Any], window: tuple[int, int]) -> NDArray[Any]:
     """The sums of all windows inside `values`, which has no negative element."""
     return _of_both_axes((values,), window, lambda a, b: (a[0] + b[0],))[0]
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from xcorr.native.arrays import Windows
 from xcorr.native.library import Description
 from xcorr.native.precisions import scalar_type
 from xcorr.native.variants import Variant
@@ -49,23 +51,15 @@ class Job:
         self,
         library: Any,
         problem: Problem,
-        left: np.ndarray,
-        right: np.ndarray | None,
-        out: np.ndarray | None = None,
-        **masks: np.ndarray,
-    ) -> np.ndarray:
+        left: NDArray[Any] | Windows,
+        right: NDArray[Any] | Windows | None,
+        out: NDArray[Any] | None = None,
+        **masks: NDArray[Any],
+    ) -> NDArray[Any]:
         """`library.correlate` of these matrices by this job: pairs x out_rows x out_cols, or records."""
-        return library.correlate(
-            problem,
-            left,
-            right,
-            variant=self.variant,
-            params=self.params,
-            precision=self.precision,
-            device=self.device,
-            out=out,
-            **masks,
-        )
+        place = {"variant": self.variant, "params": self.params, "precision": self.precision, "device": self.device}
+        found: NDArray[Any] = library.correlate(problem, left, right, out=out, **place, **masks)
+        return found
 
 
 def plan_chunks(problem: Problem, pair_bytes: int, limit: int) -> list[Chunk]:
@@ -129,12 +123,12 @@ def run_chunks(
     library: Any,
     problem: Problem,
     job: Job,
-    left: np.ndarray,
-    right: np.ndarray,
+    left: NDArray[Any],
+    right: NDArray[Any],
     chunks: list[Chunk],
-    compute: Callable[..., np.ndarray] | None = None,
-    masks: Mapping[str, np.ndarray] | None = None,
-) -> Iterator[tuple[Chunk, np.ndarray]]:
+    compute: Callable[..., NDArray[Any]] | None = None,
+    masks: Mapping[str, NDArray[Any]] | None = None,
+) -> Iterator[tuple[Chunk, NDArray[Any]]]:
     """Each chunk with its output (pairs x out_rows x out_cols, valid until the next is asked for) or its records, whose
     detections have the number of the pair in the chunk.
 
@@ -144,7 +138,7 @@ def run_chunks(
     shape = library.describe(problem).out_shape[1:]
     scalar = np.float64 if compute else job.scalar
     most = max(chunk.pairs for chunk in chunks)
-    buffer = np.empty((most, *shape), scalar) if problem.fields.result == "surface" else None
+    buffer: NDArray[Any] | None = np.empty((most, *shape), scalar) if problem.fields.result == "surface" else None
     for chunk in chunks:
         lefts, rights = left[chunk.lefts], right[chunk.rights]
         one_array = problem.fields.same == "yes" and chunk.lefts == chunk.rights
@@ -152,7 +146,7 @@ def run_chunks(
         part = replace(problem, lefts=len(lefts), rights=len(rights), fields=fields)
         out = None if buffer is None else buffer[: chunk.pairs]
         if compute:
-            compute(part, lefts, rights, out=out)
+            out = compute(part, lefts, rights, out=out)
         else:
             own = {f"{side}_mask": mask[getattr(chunk, side + "s")] for side, mask in (masks or {}).items()}
             out = job.correlate(library, part, lefts, None if one_array else rights, out, **own)

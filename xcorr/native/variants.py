@@ -48,9 +48,8 @@ class Variant:
         """An entry of the catalogue; UserError when the program is of another version."""
         try:
             return cls(
-                **{name: entry[name] for name in ("id", "family", "backend", "algorithm_class")},
+                **{name: entry[name] for name in ("id", "family", "backend", "algorithm_class", "source_hash")},
                 **{name: tuple(entry[name]) for name in ("precisions", "forms", "points", "modes")},
-                source_hash=entry["source_hash"],
                 results=tuple(entry.get("results", ("surface",))),
                 reduction_hash=entry.get("reduction_hash", ""),
                 parent=entry.get("parent", ""),
@@ -69,7 +68,7 @@ def assignments(point: str) -> dict[str, str]:
 
 def default_params(variant: dict[str, Any]) -> str:
     """Of an entry of the catalogue the first point that uses all threads, else its first point."""
-    points = variant["points"] or [""]
+    points: list[str] = variant["points"] or [""]
     return next((point for point in points if assignments(point).get("threads") == "all"), points[0])
 
 
