@@ -10,6 +10,7 @@ import ast
 import re
 import runpy
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tabulate import tabulate
@@ -32,7 +33,7 @@ def commands() -> dict[str, tuple[str, str]]:
     return found
 
 
-def run(argv: list[str]) -> int:
+def run(argv: Sequence[str]) -> int:
     """The command; raises UserError."""
     known = commands()
     if not argv or argv[0] in ("-h", "--help"):
@@ -41,7 +42,7 @@ def run(argv: list[str]) -> int:
         return 0
     if argv[0] not in known:
         raise UserError(f"command {argv[0]}: unknown; {nearest(argv[0], known)}")
-    sys.argv = argv
+    sys.argv = list(argv)
     runpy.run_module(known[argv[0]][0], run_name="__main__", alter_sys=True)
     return 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Union
 
 from matplotlib.figure import Figure
 
@@ -30,7 +29,7 @@ class Omitted:
     section: str = "synthetic"
 
 
-Result = Union[Drawing, Omitted]
+Result = Drawing | Omitted
 
 
 def by_reason(omitted: Iterable[Omitted]) -> list[tuple[str, str]]:

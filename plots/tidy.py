@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +163,7 @@ def _with_fields(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(fields=texts, **{name: rows[name].astype(float) for name in ("fmas", "bytes")})
 
 
-@lru_cache(maxsize=None)
+@cache
 def _fields_text(*cells: str) -> str:
     """The column `fields` of a row by its columns of FIELDS."""
     return Fields.of(dict(zip(FIELDS, cells))).text
@@ -193,7 +193,7 @@ def _derive(points: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def counts_of(*cells: Any) -> tuple[int, int]:
     """Pairs, and outputs of a pair, of a problem by its columns PROBLEM and its fields."""
     *geometry, fields = cells

@@ -34,7 +34,8 @@ def resolved(path: Path) -> Path:
 def load_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file; UserError when it cannot be read or is not TOML."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return content
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; give a readable file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -79,11 +80,8 @@ def whole_file(target: Path, keep: bool = True) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def replaced_file(target: Path | None, keep: bool = True) -> Iterator[BinaryIO | None]:
-    """As `whole_file`; None for no target. UserError where the folder or the disk refuses."""
-    if target is None:
-        yield None
-        return
+def replaced_file(target: Path, keep: bool = True) -> Iterator[BinaryIO]:
+    """As `whole_file`, but UserError where the folder or the disk refuses."""
     try:
         with whole_file(target, keep) as file:
             yield file

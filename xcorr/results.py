@@ -55,5 +55,6 @@ def type_of(fields: Fields, scalar: type) -> np.dtype[Any]:
 def detections(written: NDArray[Any]) -> NDArray[Any]:
     """The detections in the bytes that the library has written for above, by (pair, sy, sx); a copy."""
     count = int(written[: HEADER.itemsize].view(HEADER)["count"][0])
-    found: NDArray[Any] = written[HEADER.itemsize :].view(DETECTION)[:count]
-    return found[np.lexsort((found["sx"], found["sy"], found["pair"]))]
+    found = written[HEADER.itemsize :].view(DETECTION)[:count]
+    ordered: NDArray[Any] = found[np.lexsort((found["sx"], found["sy"], found["pair"]))]
+    return ordered

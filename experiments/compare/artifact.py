@@ -107,7 +107,9 @@ def best_points(frame: pd.DataFrame, time: str = "compute_us") -> dict[Cell, dic
     medians["unclear_us"] = medians["compute_us"] - medians["clear_us"].fillna(0)
     best: dict[Cell, dict[str, Any]] = {}
     for row in medians.dropna(subset=[time]).sort_values(time, kind="stable").to_dict("records"):
-        best.setdefault((row["form"], row["left_rows"], row["lefts"], row["rights"]), row)
+        best.setdefault(
+            (row["form"], row["left_rows"], row["lefts"], row["rights"]), {str(k): v for k, v in row.items()}
+        )
     return best
 
 

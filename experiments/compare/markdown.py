@@ -24,5 +24,5 @@ def cells(rows: Iterable[Iterable[object]]) -> list[list[str]]:
 
 def printed(rows: Iterable[Iterable[object]], headers: Sequence[str], markdown: bool) -> str:
     """A table for a terminal, or in Markdown; its text cells as they are."""
-    shown = cells(rows) if markdown else [list(row) for row in rows]
+    shown: Iterable[Iterable[object]] = cells(rows) if markdown else rows
     return tabulate(shown, headers, tablefmt="github" if markdown else "simple", disable_numparse=True)

@@ -166,7 +166,8 @@ def contestants(library: Library, bar: Bar) -> list[Contestant]:
         workers = os.cpu_count() or 1
         chosen.append(scipy_contestant(left, right, workers, f"scipy, {workers} workers"))
     else:
-        chosen.append(variant(*(bar.against.split(" ") + [""])[:2], False))
+        name, params = [*bar.against.split(" "), ""][:2]
+        chosen.append(variant(name, params, False))
     truth = convolve(left.astype(np.float64), right.astype(np.float64))
     for one in chosen:
         result = one.result()

@@ -77,9 +77,9 @@ def choose(places: Iterable[Place], variants: dict[str, Variant], count: int) ->
         for group in sorted(turns, key=lambda one: (order(one), one)):
             if turn < len(turns[group]) and left > 0:
                 variant, problem = turns[group][turn]
-                params = sorted(by_unit[(variant, problem)], key=order)[: min(POINTS_OF_A_UNIT, left)]
-                chosen.append(Unit("times", problem, variants[variant], "fp32", "stream", "uniform", tuple(params)))
-                left -= len(params)
+                points = sorted(by_unit[(variant, problem)], key=order)[: min(POINTS_OF_A_UNIT, left)]
+                chosen.append(Unit("times", problem, variants[variant], "fp32", "stream", "uniform", tuple(points)))
+                left -= len(points)
     return chosen
 
 

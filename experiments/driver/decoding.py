@@ -7,9 +7,9 @@ import gzip
 import math
 import zlib
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from experiments.driver.columns import ADDED, COLUMNS, FLOATS, INTEGERS, NEEDED, OUTCOMES, Row
 from xcorr.errors import UserError
@@ -72,7 +72,7 @@ def decode(path: Path) -> list[Row]:
     return rows
 
 
-def _lines(file: BinaryIO) -> Iterator[str]:
+def _lines(file: gzip.GzipFile) -> Iterator[str]:
     """The lines of a file as text; a cell is one line, so that a line is a row."""
     number = total = 0
     while line := file.readline(LONGEST_LINE + 1):
@@ -105,7 +105,7 @@ def _check(row: dict[Any, Any], line: int) -> None:
         raise Damaged(f"line {line} has no legal problem: {fault}")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _problem_fault(form: str, *cells: str) -> str:
     """Why these cells of PROBLEM are no problem, "" where they are one."""
     if form not in FORMS:

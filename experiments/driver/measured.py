@@ -26,8 +26,8 @@ def times_of(rows: Iterable[store.Row]) -> dict[str, Times]:
     for row in without_studies(rows):
         usual = row["mode"] == "stream" and row["input"] == "uniform"
         if row["outcome"] == "passed" and usual and row["compute_us"]:
-            cells = (row[name] for name in ("precision", "variant", "params", *GEOMETRY, *FIELDS))
-            samples[tuple(cells)].append(float(row["compute_us"]))
+            place = (row[name] for name in ("precision", "variant", "params", *GEOMETRY, *FIELDS))
+            samples[tuple(place)].append(float(row["compute_us"]))
     found: dict[str, dict[Problem, dict[Point, float]]] = defaultdict(lambda: defaultdict(dict))
     for (precision, variant, params, *cells), values in samples.items():
         found[precision][Problem.of_cells(*cells)][variant, params] = statistics.median(values)

@@ -63,6 +63,9 @@ class Filters:
     forms: Sequence[str] | None = None
 
 
+ALL = Filters()
+
+
 def select_variants(names: Iterable[str], variants: Sequence[Variant], where: str, *, built: bool) -> set[str]:
     """Ids of the variants that ids, families and "*" mean.
 
@@ -124,11 +127,7 @@ def _takes(variant: Variant, problem: Problem) -> bool:
 
 
 def expand(
-    experiments: dict[str, Experiment],
-    variants: Sequence[Variant],
-    preset: str,
-    device: str,
-    filters: Filters = Filters(),
+    experiments: dict[str, Experiment], variants: Sequence[Variant], preset: str, device: str, filters: Filters = ALL
 ) -> list[Unit]:
     """All units, by experiment (simple forms first), ascending by work, then by variant: the same
     list every time.

@@ -9,7 +9,7 @@ import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Union
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError
 
@@ -28,9 +28,9 @@ Form = Literal[FORMS]  # type: ignore[valid-type]
 Mode = Literal["stream", "latency", "graph", "cold"]
 Precision = Literal[PRECISIONS]  # type: ignore[valid-type]
 Input = Literal["uniform", "zero-mean", "integer"]
-Size = Union[StrictInt, StrictStr]
-Number = Union[StrictInt, StrictFloat]
-Texts = Union[StrictStr, list[StrictStr], None]  # of a field of a problem, or windows: a value or several
+Size = StrictInt | StrictStr
+Number = StrictInt | StrictFloat
+Texts = StrictStr | list[StrictStr] | None  # of a field of a problem, or windows: a value or several
 
 
 class Base(BaseModel, extra="forbid"):
@@ -53,9 +53,9 @@ class Problems(WithFields):
 
     sizes: list[Size]
     counts: list[StrictStr]
-    form: Union[Form, None] = None
+    form: Form | None = None
     window: Texts = None
-    modes: Union[list[Mode], None] = None
+    modes: list[Mode] | None = None
 
 
 class Restriction(Base):
@@ -67,10 +67,10 @@ class Restriction(Base):
     the path of a JSON file that holds them.
     """
 
-    sizes: Union[list[Size], None] = None
-    counts: Union[list[StrictStr], None] = None
-    params: Union[dict[str, list[Size]], None] = None
-    best: Union[StrictInt, None] = None
+    sizes: list[Size] | None = None
+    counts: list[StrictStr] | None = None
+    params: dict[str, list[Size]] | None = None
+    best: StrictInt | None = None
     points: dict[str, list[StrictStr]] = {}
 
 
@@ -90,7 +90,7 @@ class Experiment(WithFields):
     energy_s: Number = 0  # for so long the energy of each point is counted; 0: it is not
     # What --plotted keeps: of each variant the points that have one of these sets of parameters. A variant that is not
     # named keeps a few points of its grid (best.FEW), one with an empty list none.
-    plotted: Union[dict[str, list[StrictStr]], None] = None
+    plotted: dict[str, list[StrictStr]] | None = None
     presets: dict[str, Restriction] = {}
 
 
@@ -107,10 +107,10 @@ class Preset(Base):
     repetitions: StrictInt
     min_time_s: Number
     max_predicted_s: Limits
-    max_point_s: Union[Limits, None] = None
+    max_point_s: Limits | None = None
     min_timeout_s: Number = 60
     problems_a_process: StrictInt = 1  # of one variant; a process of a GPU takes most of a second to start
-    best: Union[StrictInt, None] = None  # that of experiments which have none of their own for this preset
+    best: StrictInt | None = None  # that of experiments which have none of their own for this preset
     borrow: StrictBool = False  # where this machine has no rows, best points of the published sets stand in
 
 
@@ -134,8 +134,8 @@ class Rate(Base):
     the transforms for FFT-based ones.
     """
 
-    per_core: Union[Number, None] = None
-    per_s: Union[Number, None] = None
+    per_core: Number | None = None
+    per_s: Number | None = None
     launch_us: Number
     plan_s: Number = 0
 
@@ -161,14 +161,14 @@ class ScoreCost(Base):
 class ReductionRate(Rate):
     """Outputs per second: of all surfaces, and of one of them where one block reduces it."""
 
-    per_surface_s: Union[Number, None] = None
+    per_surface_s: Number | None = None
 
 
 class OncePlan(Base):
     """A plan that nothing is timed for: microseconds, and elements of the lengths of its transforms per second."""
 
-    us: Union[Number, None] = None
-    per_s: Union[Number, None] = None
+    us: Number | None = None
+    per_s: Number | None = None
     where: dict[str, Number] = {}  # microseconds, by parameters
 
 
@@ -241,9 +241,9 @@ def _model_at(model: type[Base], location: tuple[Any, ...], raw: Any) -> type[Ba
     for part in location:
         inner = TABLES.get(part) if isinstance(part, str) else None
         raw = raw[part]
-        if inner is not None and model in (Experiment, Presets, Rates, Preset):
-            if not (model is Rates and part in Rate.model_fields):
-                model = inner
+        is_rate = model is Rates and part in Rate.model_fields
+        if inner is not None and model in (Experiment, Presets, Rates, Preset) and not is_rate:
+            model = inner
     return model
 
 

@@ -86,8 +86,8 @@ def compute(context: common.Context) -> int:
     facts = {"lost_beyond": LOST, "outputs": TEMPLATES * SHIFTS[context.preset]}
     common.write_artifacts(context, TITLE, key, COLUMNS, rows, [], {}, facts, TABLE)
     for job in chosen:
-        lost = [f"{row[3]:g}: {row[5]}" for row in rows if row[:2] == [job.variant, job.precision] and row[5]]
-        print(f"{EXPERIMENT}: {job.variant} {job.precision}: lost outputs by amplitude: {', '.join(lost) or 'none'}")
+        losses = [f"{row[3]:g}: {row[5]}" for row in rows if row[:2] == [job.variant, job.precision] and row[5]]
+        print(f"{EXPERIMENT}: {job.variant} {job.precision}: lost outputs by amplitude: {', '.join(losses) or 'none'}")
     return 0
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -164,9 +165,9 @@ def peers(context: common.Context, size: Size, jobs: Sequence[Job]) -> list[dict
     rng = np.random.default_rng([context.seed, 5])
     image = autocorrelation.ring_image(size.truth, 20.0, rng).astype(np.float32)
     radius = size.loop_radius
-    calls = {LOOP: lambda: loop(image, radius)}
+    calls: dict[str, Callable[[], Any]] = {LOOP: partial(loop, image, radius)}
     for job in jobs:
-        calls[job.variant] = lambda job=job: correlate(context, job, image[np.newaxis], radius)
+        calls[job.variant] = partial(correlate, context, job, image[np.newaxis], radius)
     least = dict.fromkeys(calls, np.inf)
     for _ in range(ROUNDS):
         for name, call in calls.items():

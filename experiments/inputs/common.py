@@ -287,7 +287,7 @@ def write_artifacts(
     columns: Sequence[str],
     rows: Sequence[Sequence[Any]],
     summaries: list[dict[str, Any]],
-    previews: dict[str, np.ndarray],
+    previews: dict[str, Any],
     extra: dict[str, Any],
     table: str = TABLE,
 ) -> None:

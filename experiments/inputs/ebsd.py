@@ -191,7 +191,8 @@ class Measured:
 
     def __init__(self, job: stream.Job, algorithm_class: str, result: str = "surface"):
         self.job, self.algorithm_class, self.result_kind = job, algorithm_class, result
-        self.accuracy, self.peaks, self.seconds = Accuracy(), [], 0.0
+        self.accuracy, self.seconds = Accuracy(), 0.0
+        self.peaks: list[Peaks] = []
         self.chunks: int | None = None  # how many to cover; None: not known yet
 
     def result(self) -> Peaks:
@@ -253,7 +254,7 @@ def measure(context: common.Context, tiles: Tiles, jobs: list[stream.Job]) -> li
 
 def measure_peaks(context: common.Context, tiles: Tiles) -> tuple[Measured, Choice]:
     """Peaks of the whole dataset by what auto takes for them; on a GPU the second of two runs is timed."""
-    library, request = context.library, replace(tiles.request, result="peak")
+    library, request = context.library, replace(tiles.request, fields=replace(tiles.request.fields, result="peak"))
     choice = Auto(library, context.device).choose(request)
     job = stream.Job(choice.variant, choice.params, "fp32", context.device)
     records = stream.writes_itself(library, choice.variant, request)
@@ -321,7 +322,8 @@ def compute(context: common.Context) -> int:
     both = (nickel_tiles(stack, facts, context.seed), synthetic_tiles(context.preset, context.seed))
     jobs = common.choose_jobs(context, [tiles.request for tiles in both], definition=True)
     rows: list[list[Any]] = []
-    summaries, previews, wrong = [], {}, []
+    summaries, wrong = [], []
+    previews: dict[str, Any] = {}
     for tiles in both:
         entries, main = [], ""
         surfaces = measure(context, tiles, jobs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import uniform_filter1d
@@ -43,8 +44,8 @@ class Level:
     median: float
     mad: float
 
-    def of(self, score: np.ndarray | float) -> np.ndarray | float:
-        """How many MAD a score lies above the median."""
+    def of(self, score: Any) -> Any:
+        """How many MAD a score, or each of an array, lies above the median."""
         return (score - self.median) / self.mad
 
     def at(self, mads: float) -> float:

@@ -138,11 +138,11 @@ class Generator:
 def _equivalent(family: tuple[int, int, int]) -> list[tuple[int, int, int]]:
     """Planes of a cubic family, one of each pair of opposite normals."""
     every = {
-        tuple(sign * index for sign, index in zip(signs, order))
-        for order in permutations(family)
+        (signs[0] * h, signs[1] * k, signs[2] * l)
+        for h, k, l in permutations(family)
         for signs in product((1, -1), repeat=3)
     }
-    return sorted(plane for plane in every if plane > tuple(-index for index in plane))
+    return sorted((h, k, l) for h, k, l in every if (h, k, l) > (-h, -k, -l))
 
 
 def _profile(across: np.ndarray) -> np.ndarray:

@@ -129,7 +129,8 @@ def compute(context: common.Context) -> int:
         return 0
     jobs = common.choose_jobs(context, [Problem("one-to-one", *shapes) for shapes in SHAPES], definition=False)
     rows: list[list[Any]] = []
-    summaries, previews = [], {}
+    summaries: list[dict[str, Any]] = []
+    previews: dict[str, Any] = {}
     total = len(photos) * len(jobs) * CASES[context.preset]
     with tqdm(total=total, desc=EXPERIMENT, unit="pair", disable=None, leave=False) as bar:
         for entry in photos:
@@ -159,7 +160,7 @@ def _measure(
     entry: dict[str, Any],
     jobs: list[Job],
     rows: list[list[Any]],
-    previews: dict[str, np.ndarray],
+    previews: dict[str, Any],
     bar: tqdm,
 ) -> dict[str, Any]:
     """Runs every case of a photograph; appends rows and previews, returns the summary's entry."""
@@ -233,7 +234,7 @@ def _measure(
 
 def _previews(
     name: str, photo: np.ndarray, case: Case, crops: Sequence[np.ndarray], out: np.ndarray, origin: tuple[int, int]
-) -> dict[str, np.ndarray]:
+) -> dict[str, Any]:
     small, scale = common.preview(photo)
     top, left = (
         min(max(int(index) - MAP_SIDE // 2, 0), extent - MAP_SIDE)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from experiments.inputs import common, datasets, matched_filter
@@ -240,7 +241,8 @@ def _measure(
 ) -> dict[str, Any]:
     """Runs a job twice, of which the second is timed; appends a row for each template and planted event."""
     scalar = scalar_type(job.precision)
-    left, right = case.templates.astype(scalar), case.signal[np.newaxis].astype(scalar)
+    left: NDArray[Any] = case.templates.astype(scalar)
+    right: NDArray[Any] = case.signal[np.newaxis].astype(scalar)
     for _ in range(2):
         start = time.perf_counter()
         found = job.correlate(context.library, case.request, left, right)
@@ -303,7 +305,7 @@ def _measure(
     }
 
 
-def _previews(case: Case, truths: list[Truth]) -> dict[str, np.ndarray]:
+def _previews(case: Case, truths: list[Truth]) -> dict[str, Any]:
     """Signal and scores around the planted event whose score is nearest to REQUIRED, of the strongest template."""
     number = int((case.templates.astype(np.float64) ** 2).mean(axis=(1, 2)).argmax())
     truth, offset = truths[number], int(case.offsets[number])

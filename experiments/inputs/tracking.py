@@ -133,14 +133,19 @@ def compute(context: common.Context) -> int:
             job_rows = follow(context, job, frames)
             for frame, one in enumerate(job_rows, 1):
                 one["error"] = float(np.hypot(one["y"] - path.y[frame], one["x"] - path.x[frame]))
-                facts = {"dataset": CAMERA.name, "substituted": int(bool(note)), "case": case, "variant": job.variant}
+                place = {"dataset": CAMERA.name, "substituted": int(bool(note)), "case": case, "variant": job.variant}
                 known = {"known_y": path.y[frame], "known_x": path.x[frame], "angle": path.angle[frame]}
-                rows.append({**facts, "params": job.params, "frame": frame, **known, **one})
+                rows.append({**place, "params": job.params, "frame": frame, **known, **one})
             errors = np.array([one["error"] for one in job_rows])
             rms = float(np.sqrt(np.mean(errors**2)))
             # The first call plans.
             seconds = float(np.median([one["seconds"] for one in job_rows[1:]]))
-            own = {"case": case, "variant": job.variant, "params": job.params, "precision": job.precision}
+            own: dict[str, Any] = {
+                "case": case,
+                "variant": job.variant,
+                "params": job.params,
+                "precision": job.precision,
+            }
             own |= {"frames": len(job_rows), "rms": rms, "largest": float(errors.max()), "tolerance": tolerance}
             variants.append({**own, "frames_per_second": 1 / seconds})
             if not rms < tolerance:

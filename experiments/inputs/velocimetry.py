@@ -213,7 +213,8 @@ def compute(context: common.Context) -> int:
     if common.is_done(context, key, TABLE):
         return 0
     side, choose = SIDES[context.preset], chooser(context, context.device)
-    rows, previews = [], {}
+    rows: list[dict[str, Any]] = []
+    previews: dict[str, Any] = {}
     for number, (name, truth) in enumerate(fields(side).items()):
         rng = np.random.default_rng([context.seed, 19, number])
         frames = velocimetry.particle_pair((side, side), truth, rng, DENSITY)

@@ -13,7 +13,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ def load_peaks() -> Peaks:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def padding(size: int) -> float:
     """Executed over useful FMAs of a warp-shuffle kernel for square inputs of `size`: 1 + 32 / size where 32 divides
     it. Lanes hold 32 neighbouring shifts, and each step takes 32 columns, needed by all of them or not."""

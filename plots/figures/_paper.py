@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -113,7 +113,7 @@ def _where(table: dict[str, Any], selections: dict[str, Where]) -> Where:
     return {**merged, **table.get("where", {})}
 
 
-def _parts(listed: Union[list[Any], dict[str, Any]], selections: dict[str, Where]) -> list[Part]:
+def _parts(listed: list[Any] | dict[str, Any], selections: dict[str, Where]) -> list[Part]:
     """Curves or facets, from a list of tables or from one value for several keys at a time."""
     if isinstance(listed, dict):
         form = listed.get("title", "{}")

@@ -27,11 +27,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def started(driver: Driver) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+def started(driver: Driver) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts a sweep that hangs in the midst, and ends it at last."""
     processes = []
 
-    def start(*more: str) -> "subprocess.Popen[str]":
+    def start(*more: str) -> subprocess.Popen[str]:
         driver.faults(HANG)
         processes.append(driver.start(*more))
         hanging = lambda: any("8x8" in call and "cpu_fft" in call for call in driver.calls())  # noqa: E731
@@ -112,9 +112,9 @@ def test_a_lock_file_without_words_still_holds(tmp_path: Path, impatient: None) 
         path.write_text(text)
         with open(path, "r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            with pytest.raises(lock.UserError, match="process [?] on [?]"):
-                with lock.held(tmp_path, lock.holder("y", (1, 2), [])):
-                    pass
+            refused = pytest.raises(lock.UserError, match="process [?] on [?]")
+            with refused, lock.held(tmp_path, lock.holder("y", (1, 2), [])):
+                pass
         with lock.held(tmp_path, lock.holder("y", (1, 2), [])):
             assert not path.exists(), "nobody holds it any more"
 
@@ -151,8 +151,7 @@ def test_a_sweep_of_another_user_is_seen(tmp_path: Path, impatient: None, monkey
     monkeypatch.setattr("builtins.open", read_only)
     with writable(other, encoding="utf-8") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(UserError, match="process 7 on elsewhere"):
-            with lock.held(tmp_path, mine):
-                pass
+        with pytest.raises(UserError, match="process 7 on elsewhere"), lock.held(tmp_path, mine):
+            pass
     with lock.held(tmp_path, mine):
         assert not other.exists(), "nobody holds it any more"

@@ -247,7 +247,7 @@ def test_cases_lie_within_the_photo_and_have_all_signs(seed):
     signs = set()
     for case in cases:
         for at, shape in ((case.left_at, case.left), (case.right_at, case.right)):
-            assert all(0 <= a and a + s <= 512 for a, s in zip(at, shape))
+            assert all(a >= 0 and a + s <= 512 for a, s in zip(at, shape))
         assert case.left[0] != case.left[1]
         signs.add(tuple(np.sign(case.shift)))
     assert {(1, 1), (1, -1), (-1, 1), (-1, -1)} <= signs

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -276,7 +277,11 @@ def test_twenty_kills_lose_and_double_nothing(driver: Driver, tmp_path: Path) ->
     for _ in range(20):
         process = driver.start()
         enough = len(driver.files()) + chance.choice((0, 1, 1, 2))
-        wait_for(lambda: process.poll() is not None or len(driver.files()) >= enough, f"{enough} files")
+
+        def is_time(process: subprocess.Popen[str] = process, enough: int = enough) -> bool:
+            return process.poll() is not None or len(driver.files()) >= enough
+
+        wait_for(is_time, f"{enough} files")
         time.sleep(chance.random() * 0.1)
         process.kill()
         process.communicate()

@@ -111,9 +111,9 @@ def flags(kernel: Kernel) -> set[str]:
     several = set()
     for register in steering:
         lines = [plain(kernel.lines[at]) for at in kernel.definitions.get(register, [])]
-        if len(lines) > 1 and all(line.startswith("mov") for line in lines):
-            if any(re.search(r",\s*-?\d+;$", line) for line in lines):
-                several.add(register)
+        is_moved = len(lines) > 1 and all(line.startswith("mov") for line in lines)
+        if is_moved and any(re.search(r",\s*-?\d+;$", line) for line in lines):
+            several.add(register)
     return several
 
 

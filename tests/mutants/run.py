@@ -29,6 +29,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -60,14 +61,10 @@ def first_line(text: str, *marks: str) -> str:
 
 def end(process: subprocess.Popen) -> None:
     """Ends a process of ours and its children; a GPU may hold it for a while."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    try:
+    with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=60)
-    except subprocess.TimeoutExpired:
-        pass
 
 
 def noticed(command: list[str], seconds: float, failure: str, passed: Callable[[int], bool]) -> tuple[bool, str]:

@@ -270,7 +270,7 @@ def test_text_stays_inside_and_the_legend_below(drawn):
             assert tight.y1 <= figure.bbox.y1 + 1 and bottom.y1 <= tight.y0 + 2, key
         for text in figure.texts:
             box = text.get_window_extent(renderer)
-            assert box.x0 >= 0 and 0 <= box.y0 and box.y1 <= figure.bbox.y1, key
+            assert box.x0 >= 0 and box.y0 >= 0 and box.y1 <= figure.bbox.y1, key
 
 
 def test_the_same_points_in_another_order_give_the_same_bytes(lines):

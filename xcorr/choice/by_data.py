@@ -6,6 +6,7 @@ small outputs (xcorr/choice/fft_range.py). auto then takes fp64, or a variant by
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,7 +68,7 @@ class Cost:
     loss: Loss = Loss()
 
     @classmethod
-    def of(cls, problem: Problem, facts: Any, sides: tuple[Side, Side], made: list[Converted]) -> Cost:
+    def of(cls, problem: Problem, facts: Any, sides: tuple[Side, Side], made: Sequence[Converted]) -> Cost:
         """`facts`: the description of the problem, or of a part of it."""
         shifts = range(facts.sy0, facts.sy0 + facts.out_rows), range(facts.sx0, facts.sx0 + facts.out_cols)
         window = conversion.least_overlap(problem, shifts)

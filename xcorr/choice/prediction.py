@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class Predicted:
     spread: float
 
 
-@lru_cache(maxsize=None)
+@cache
 def coordinates(problem: Problem) -> NDArray[Any]:
     """Of a problem: log2 of sides, outputs and counts, such that a euclidean distance is in octaves of data (twice
     both sides: 2, twice the matrices: 1)."""
@@ -121,7 +121,7 @@ def _plane(square: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
     return plane
 
 
-@lru_cache(maxsize=None)
+@cache
 def _work(problem: Problem) -> NDArray[Any]:
     return np.log([max(problem.fmas, 1), problem.bytes(4)])
 

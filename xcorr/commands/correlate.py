@@ -10,6 +10,7 @@ import argparse
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -301,7 +302,8 @@ def make_problem(arguments: argparse.Namespace, left: Header, right: Header, nan
     form = matrices.infer_form(asked, lefts, right.shape, arguments.right_order)
     rights = int(np.prod(right.shape[:-2], dtype=object))
     fields = scored.fields_of(arguments, nan)
-    return Problem(form, left.shape[-2:], right.shape[-2:], lefts, rights, arguments.window, fields)
+    left_shape, right_shape = ((shape[-2], shape[-1]) for shape in (left.shape, right.shape))
+    return Problem(form, left_shape, right_shape, lefts, rights, arguments.window, fields)
 
 
 def summary(arguments: argparse.Namespace, problem: Problem, facts: Description, job: stream.Job, why: str) -> str:
@@ -382,7 +384,7 @@ def compute(
     found: list[peaks.Peaks] = []
     origin = (facts.sy0, facts.sx0)
     records = None if problem.fields.result == "surface" else scored.Records(problem, arguments.allow_nonfinite)
-    with replaced_file(arguments.output) as output:
+    with nullcontext() if arguments.output is None else replaced_file(arguments.output) as output:
         if output is not None and records is None:
             header = {
                 "descr": np.lib.format.dtype_to_descr(np.dtype(job.scalar)),

@@ -107,8 +107,9 @@ def _npy_header(name: str, opened: Any, size: int, read: Callable[[], NDArray[An
                 f"{name}: .npy version {version[0]}.{version[1]}, which is for structured types; save a plain float or "
                 "integer array"
             )
-        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran_order, dtype = header(opened)
+        form = np.lib.format
+        header = form.read_array_header_1_0(opened) if version == (1, 0) else form.read_array_header_2_0(opened)
+        shape, fortran_order, dtype = header
     except (ValueError, TypeError, SyntaxError, EOFError, tokenize.TokenError) as error:
         cause = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UserError(f"{name}: damaged .npy header: {cause}; write it again") from None
@@ -147,7 +148,7 @@ def _npz(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
 
 def _member(path: Path, file: Path, member: str, what: str, known: Any) -> str:
     """The array or trace that is meant: the one that `path` names, or the only one."""
-    names = list(known)
+    names: list[str] = list(known)
     if member in names:
         return member
     if not names:

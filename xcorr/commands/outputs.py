@@ -6,6 +6,7 @@ import csv
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def write_peaks(where: str, problem: Problem, found: peaks.Peaks) -> None:
 
 def write_lines(where: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A CSV to a file or, for '-', to stdout."""
-    with replaced_file(None if where == "-" else Path(where)) as binary:
+    with nullcontext() if where == "-" else replaced_file(Path(where)) as binary:
         if binary is None:
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(names)

@@ -39,8 +39,8 @@ def masked(frames: Frames, masks: tuple[NDArray[Any] | None, NDArray[Any] | None
 
 def copies(mask: NDArray[Any], y: NDArray[Any], x: NDArray[Any], side: int) -> NDArray[Any]:
     """The windows of a mask whose first pixels are (y, x): windows x side x side."""
-    every: NDArray[Any] = np.lib.stride_tricks.sliding_window_view(mask, (side, side))
-    return every[y, x]
+    found: NDArray[Any] = np.lib.stride_tricks.sliding_window_view(mask, (side, side))[y, x]
+    return found
 
 
 def blank(

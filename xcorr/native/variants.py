@@ -47,9 +47,10 @@ class Variant:
     def from_list(cls, entry: dict[str, Any]) -> Variant:
         """An entry of the catalogue; UserError when the program is of another version."""
         try:
+            lists: dict[str, Any] = {name: tuple(entry[name]) for name in ("precisions", "forms", "points", "modes")}
             return cls(
                 **{name: entry[name] for name in ("id", "family", "backend", "algorithm_class", "source_hash")},
-                **{name: tuple(entry[name]) for name in ("precisions", "forms", "points", "modes")},
+                **lists,
                 results=tuple(entry.get("results", ("surface",))),
                 reduction_hash=entry.get("reduction_hash", ""),
                 parent=entry.get("parent", ""),

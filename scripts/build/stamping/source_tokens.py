@@ -156,10 +156,10 @@ def _without_prose(tokens: list[str]) -> list[str]:
     i = 0
     while i < len(tokens):
         token, after = tokens[i], tokens[i + 1 : i + 2]
-        if token == "." and after and after[0] in PROSE_FIELDS and tokens[i + 2 : i + 3] == ["="]:
-            if tokens[i + 3].startswith('"') and tokens[i + 4] in (",", "}"):
-                i += 5 if tokens[i + 4] == "," else 4
-                continue
+        is_prose = token == "." and after and after[0] in PROSE_FIELDS and tokens[i + 2 : i + 3] == ["="]
+        if is_prose and tokens[i + 3].startswith('"') and tokens[i + 4] in (",", "}"):
+            i += 5 if tokens[i + 4] == "," else 4
+            continue
         if token == "no" and after == ["("] and out[-1:] != ["."]:
             out += ["no", "(", ")"]
             i = _end(tokens, i + 1) + 1
