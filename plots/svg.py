@@ -55,7 +55,7 @@ def _short_ids(root: ElementTree.Element) -> None:
     names: dict[str, str] = {}
     for element in root.iter():
         own = element.attrib.pop("id", None)
-        if own in used and own not in names:
+        if own is not None and own in used and own not in names:
             names[own] = element.attrib["id"] = f"i{len(names)}"
     for element in root.iter():
         for key, value in element.attrib.items():

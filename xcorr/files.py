@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import sys
@@ -51,7 +52,7 @@ def load_json(path: Path, most_bytes: int = MOST_BYTES) -> Any:
         raise UserError(f"{path}: cannot be read ({error})") from error
 
 
-def limited(file: BinaryIO, most_bytes: int = MOST_BYTES) -> bytes:
+def limited(file: BinaryIO | gzip.GzipFile, most_bytes: int = MOST_BYTES) -> bytes:
     """The content of an open file, which may be one that is unpacked as it is read; ValueError when it is larger than
     `most_bytes`, of which no more is read or unpacked."""
     data = file.read(most_bytes + 1)

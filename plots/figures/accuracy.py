@@ -24,7 +24,7 @@ def draw(results: ResultSet) -> list[Result]:
     points = results.feeding("accuracy")
     usual = points["window"].eq("full") & points["input"].eq("uniform")
     points = points[points["outcome"].eq("passed") & usual]
-    found = []
+    found: list[Result] = []
     for name, (metric, meaning) in FIGURES.items():
         values = metric.of(points)
         own = points.assign(y=values)[values > 0]

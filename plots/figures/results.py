@@ -72,7 +72,8 @@ def draw(results: ResultSet) -> list[Result]:
 def _relative(lines: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The lines with the columns of PANELS over those of their problem's surface, and `row`; and the texts of the problems. A
     problem without a surface is left out."""
-    kept, texts = [], []
+    kept: list[pd.DataFrame] = []
+    texts: list[str] = []
     for _, own in lines.groupby(table.PLACE, sort=False):
         bases = [own[own["output"] == one] for one in (table.PLAIN, table.PLAIN + table.CIRCULAR)]
         base = next((one.iloc[0] for one in bases if len(one)), None)

@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -79,18 +80,18 @@ def refused(rows: pd.DataFrame) -> set[tuple[Any, ...]]:
     return set(rows.loc[~rows["outcome"].isin(["passed", "published"]), names].itertuples(index=False, name=None))
 
 
+def _why_not(problem: Problem, measured: Container[Point], not_run: set[tuple[Any, ...]], point: Point) -> str:
+    """Of a point that was refused, not measured; "" of any other."""
+    place = (*problem.cells[: len(tidy.PROBLEM)], *point)
+    return "not run" if point not in measured and place in not_run else ""
+
+
 def _table(judged: Times, known: Mapping[Problem, Times], not_run: set[tuple[Any, ...]]) -> pd.DataFrame:
     lines = []
     for problem, measured in judged.items():
-        choice = auto.pick(
-            problem,
-            Source("this set", known[problem]),
-            lambda point: "not run"
-            if point not in measured and (*problem.cells[: len(tidy.PROBLEM)], *point) in not_run
-            else "",
-        )
+        choice = auto.pick(problem, Source("this set", known[problem]), partial(_why_not, problem, measured, not_run))
         best = min(measured, key=lambda one: (measured[one], one))
-        line = {
+        line: dict[str, Any] = {
             "form": problem.form,
             "counts": f"{problem.lefts}-to-{problem.rights}",
             "window": problem.window,

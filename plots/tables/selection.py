@@ -53,7 +53,7 @@ class Choice:
 
 def parse(raw: Any, where: str) -> Choice:
     """A choice from TOML: a list of variants, or a table of KEYS. UserError naming `where`."""
-    table = {"variants": raw} if isinstance(raw, list) else raw
+    table: Any = {"variants": raw} if isinstance(raw, list) else raw
     if not isinstance(table, Mapping) or not table.get("variants"):
         raise UserError(f"{where}: names no variants; give a list of ids")
     choose(f"{where}: key", table, KEYS)

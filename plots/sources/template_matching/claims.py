@@ -145,7 +145,7 @@ def fastest(results: ResultSet, args: Arguments) -> Found:
     every, values, missing = template_matching.every_point(results), [], []
     for patient in _patients(args):
         found = _points(every, args["of"], patient.name, args["templates"], METRICS["time"])
-        seen = [assignments(params).get(args["parameter"]) for params in found["params"]] if len(found) else []
+        seen = [assignments(params).get(args["parameter"], "") for params in found["params"]] if len(found) else []
         absent = [str(one) for one in args["values"] if str(one) not in seen]
         if absent:
             side = {**args["of"], "params": {args["parameter"]: "|".join(absent)}}

@@ -55,8 +55,10 @@ def ratio(results: ResultSet, args: Arguments) -> Found:
     """`metric` of `of` over that of `to`."""
     sides = [args["of"], args["to"]]
     numbers = [_number(results, side, args.get("metric", "time")) for side in sides]
-    missing = [describe(side) for side, number in zip(sides, numbers) if number is None]
-    return Found([], missing) if missing else Found([known("", numbers[0] / numbers[1])])
+    of, to = numbers
+    if of is None or to is None:
+        return Found([], [describe(side) for side, number in zip(sides, numbers) if number is None])
+    return Found([known("", of / to)])
 
 
 def nominal_share(results: ResultSet, args: Arguments) -> Found:

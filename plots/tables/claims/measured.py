@@ -40,8 +40,8 @@ def times(rows: Rows, args: Arguments) -> Found:
     for cell in grid(args):
         for number, chain in enumerate(args["chains"]):
             sides = [side_of(name, args) for name in chain]
-            seen = [(side, rows.value(side, placed(side, cell))) for side in sides]
-            seen = [(side, value) for side, value in seen if value is not None]
+            numbers = [(side, rows.value(side, placed(side, cell))) for side in sides]
+            seen = [(side, value) for side, value in numbers if value is not None]
             group = f"{label(cell, args)}/{number}"
             for side, value in seen:
                 text = f"{label(cell, args)} {side['series']}"
@@ -60,11 +60,11 @@ def crossing(rows: Rows, args: Arguments) -> Found:
     for counts in dict.fromkeys(cell.counts for cell in grid(args)):
         seen, absent = [], []
         for cell in (cell for cell in grid(args) if cell.counts == counts):
-            pair = [rows.value(side, placed(side, cell)) for side in (of, to)]
-            if None in pair:
+            of_us, to_us = (rows.value(side, placed(side, cell)) for side in (of, to))
+            if of_us is None or to_us is None:
                 absent += rows.take_missing()
             else:
-                seen.append((cell.size, math.log(pair[0] / pair[1])))
+                seen.append((cell.size, math.log(of_us / to_us)))
         rows.missing = {}
         low, high = crossed(sorted(seen)) if len(seen) > 1 else (math.nan, math.nan)
         if len(seen) > 1:
@@ -163,9 +163,10 @@ def growth(rows: Rows, args: Arguments) -> Found:
     for small, large in args["steps"]:
         for cell in grid({**args, "sizes": small}):
             places = [cell, Cell(cell.form, cell.counts, large)]
-            times = [[rows.value(side, place) for place in places] for side in (of, to)]
-            if None not in (*times[0], *times[1]):
-                ratios = [after / before for before, after in times]
+            times = [rows.value(side, place) for side in (of, to) for place in places]
+            known_us = [us for us in times if us is not None]
+            if len(known_us) == 4:
+                ratios = [known_us[1] / known_us[0], known_us[3] / known_us[2]]
                 text = f"{small} to {large}: {ratios[0]:.3g} and {ratios[1]:.3g}, ratio"
                 values.append(known(text, ratios[0] / ratios[1]))
     return Found(values, rows.take_missing())
@@ -173,7 +174,9 @@ def growth(rows: Rows, args: Arguments) -> Found:
 
 def several(rows: Rows, args: Arguments) -> Found:
     """The values of each of `parts`: a computation by name with its arguments and a `label`."""
-    values, missing, hints = [], [], []
+    values: list[Value] = []
+    missing: list[str] = []
+    hints: list[str] = []
     for part in args["parts"]:
         own = {key: one for key, one in part.items() if key not in ("name", "label")}
         found = COMPUTATIONS[part["name"]](rows, own)

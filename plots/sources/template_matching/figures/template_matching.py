@@ -198,8 +198,8 @@ def _compiled(every: pd.DataFrame) -> Result:
     for side, label in enumerate(COMPILED):
         if label == COLD:
             continue
-        times = [float(one[side]["time_us"]) for one in best.values()]
-        handles[label] = calls.bar(places + 0.4 * side - 0.2, times, 0.38, color=COMPILED[label])
+        call_us = [float(one[side]["time_us"]) for one in best.values()]
+        handles[label] = calls.bar(places + 0.4 * side - 0.2, call_us, 0.38, color=COMPILED[label])
     values = (generic_us, warm_us, cold_us)
     for number, (label, times) in enumerate(zip(COMPILED, values)):
         handles[label] = firsts.bar(places + 0.27 * (number - 1), times / 1000, 0.25, color=COMPILED[label])
