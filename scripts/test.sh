@@ -2,12 +2,15 @@
 # Sets up, builds and runs every test: the format of the sources, the C++ suites, then the Python tests. The last lines
 # name every test that was skipped.
 #
-# usage: scripts/test.sh [--fast] [-k EXPRESSION] [--gpu-arch LIST]
+# usage: scripts/test.sh [--extended] [--fast] [-k EXPRESSION] [--gpu-arch LIST]
 #        scripts/test.sh --exhaustive [--only STEPS] [--seed N] [--fast] [-k EXPRESSION]
 #   --fast          leave out what builds or measures (pytest marker slow)
 #   -k EXPRESSION   only the Python tests whose names match, as pytest has it
 #   --gpu-arch LIST as scripts/build.sh has it
-#   --exhaustive    after the usual tests the steps that take hours. A failed step stops none of those after it:
+#   --extended      after the usual tests the steps that take minutes. A failed step stops none of those after it:
+#                     fuzz                     random requests of the C API and random .npy files, under the sanitizers
+#                     clang_tidy               what clang-tidy finds in harness/ and the CPU variants
+#   --exhaustive    after these the steps that take hours:
 #                     random_problems          2,000 random problems on the CPU
 #                     random_properties        1,000 random problems, judged by linearity, shift, swap, window and symmetry
 #                     random_problems_on_gpu   100,000 on the GPU, where there is one
@@ -26,7 +29,8 @@ scripts=$(dirname "${BASH_SOURCE[0]}")
 source "$scripts/env.sh"
 
 # A new step: its function step_NAME below, its name here, its line in the help above.
-all_steps=(random_problems random_properties random_problems_on_gpu compile_time_points mutants architectures one_definition peers)
+extended_steps=(fuzz clang_tidy)
+all_steps=("${extended_steps[@]}" random_problems random_properties random_problems_on_gpu compile_time_points mutants architectures one_definition peers)
 
 # Runs in a subshell without set -e: commands of a step are joined by &&, so that the first failure is its exit code.
 left_out=77
@@ -34,6 +38,10 @@ leave_out() {
   echo "left out: $*"
   exit "$left_out"
 }
+
+step_fuzz() { XCORR_REQUIRE_BUILD=1 run_python -m pytest -m exhaustive tests/fuzz; }
+
+step_clang_tidy() { "$scripts/format.sh" --tidy; }
 
 step_random_problems() {
   "$XCORR_BUILD/tests/conformance/conformance" --device cpu --random 2000 --seed "$seed"
@@ -83,12 +91,13 @@ step_peers() {
 
 step_one_definition() { run_python -m pytest -m exhaustive tests/test_one_definition.py; }
 
-pytest_options=() leave_out_too='' build_options=() exhaustive='' only='' seed=''
+pytest_options=() leave_out_too='' build_options=() tier='' only='' seed=''
 while (($#)); do
   case $1 in
     --help | -h) show_help "$0"; exit 0 ;;
     --fast) leave_out_too=' and not slow' ;;
-    --exhaustive) exhaustive=yes ;;
+    --extended) tier=${tier:-extended} ;;
+    --exhaustive) tier=exhaustive ;;
     -k | --gpu-arch | --only | --seed)
       if (($# < 2)); then refuse "$1: a value is missing; see scripts/test.sh --help"; fi
       case $1 in
@@ -102,10 +111,12 @@ while (($#)); do
   esac
   shift
 done
-if [[ -z $exhaustive && -n $only$seed ]]; then refuse "--only, --seed: choose among the steps of --exhaustive; add it"; fi
+if [[ $tier != exhaustive && -n $only$seed ]]; then refuse "--only, --seed: choose among the steps of --exhaustive; add it"; fi
 if [[ ! $seed =~ ^[0-9]{0,18}$ ]]; then refuse "--seed $seed: not a number; use 0 or more, at most 18 digits"; fi
 steps=()
-if [[ -n $exhaustive ]]; then
+if [[ $tier == extended ]]; then
+  steps=("${extended_steps[@]}")
+elif [[ $tier == exhaustive ]]; then
   seed=${seed:-$((RANDOM << 30 | RANDOM << 15 | RANDOM))}
   IFS=, read -r -a steps <<<"${only:-$(IFS=,; echo "${all_steps[*]}")}"
 fi
@@ -130,7 +141,7 @@ timed() {
     result="FAILED, exit code $code" status=1
   fi
   results+=("$(printf '%-24s %6d s  %s' "$name" $((SECONDS - started)) "$result")")
-  if [[ -n $exhaustive ]]; then echo "[$name] $result after $((SECONDS - started)) s"; fi
+  if [[ -n $tier ]]; then echo "[$name] $result after $((SECONDS - started)) s"; fi
 }
 trap 'exit 130' INT
 
@@ -183,7 +194,7 @@ if [[ -z $only ]]; then
   mapfile -t -O "${#skipped[@]}" skipped < <(skipped_tests)
 fi
 for ((i = 0; i < ${#steps[@]}; ++i)); do
-  echo "[exhaustive $((i + 1))/${#steps[@]}] ${steps[i]}, seed $seed"
+  echo "[$tier $((i + 1))/${#steps[@]}] ${steps[i]}${seed:+, seed $seed}"
   timed "${steps[i]}" "step_${steps[i]}"
 done
 

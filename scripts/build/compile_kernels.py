@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 INFO = r"ptxas info\s*: "
 ENTRY = re.compile(INFO + r"Compiling entry function '(\S+)' for 'sm_(\w+)'")
@@ -95,7 +96,7 @@ def demangled(names: Sequence[str]) -> list[str]:
     return run(["c++filt"], "install binutils", input="\n".join(names), stdout=subprocess.PIPE).stdout.splitlines()
 
 
-def run(command: Sequence[str], way_out: str, **options: object) -> subprocess.CompletedProcess:
+def run(command: Sequence[str | Path], way_out: str, **options: Any) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(command, encoding="utf-8", errors="replace", **options)
     except OSError as error:

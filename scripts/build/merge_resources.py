@@ -11,7 +11,7 @@ Example: scripts/build/merge_resources.py resources.csv compile_seconds.csv *.re
 import argparse
 import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,7 @@ def summary(reports: list[Row], variants: Iterable[str]) -> list[str]:
     return lines
 
 
-def write(path: Path, columns: Iterable[str], table: Iterable[Row]) -> None:
+def write(path: Path, columns: Sequence[str], table: Iterable[Row]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()

@@ -6,7 +6,7 @@ Standard library only and Python 3.10 without a TOML reader is enough: it runs b
   python_packages.py missing [--no-tests]   one requirement a line; exit 1 if there is any
   python_packages.py list [--no-tests]      every requirement that applies to this interpreter
   python_packages.py debian [--no-tests]    the same as Debian and Ubuntu package names
-  python_packages.py format                 the formatters, each with its exact version
+  python_packages.py format | tidy          the formatters or clang-tidy, each with its exact version
 Example: scripts/build/python_packages.py missing
 """
 
@@ -23,7 +23,8 @@ DEBIAN_NAMES = {"scikit-image": "python3-skimage", "pillow": "python3-pil"}
 
 def numbers(text: str) -> tuple[int, ...]:
     """Leading numbers of a version: 1.5.3rc1 gives (1, 5, 3)."""
-    return tuple(int(part) for part in re.match(r"[0-9]+(?:\.[0-9]+)*", text)[0].split("."))
+    leading = re.match(r"[0-9]+(?:\.[0-9]+)*", text)
+    return tuple(int(part) for part in leading[0].split(".")) if leading else ()
 
 
 def requirements(with_tests: bool) -> list[tuple[str, str]]:
@@ -44,12 +45,12 @@ def requirements(with_tests: bool) -> list[tuple[str, str]]:
     return found
 
 
-def formatters() -> list[str]:
-    """The requirements of the group `format`."""
-    lines = PYPROJECT.read_text(encoding="utf-8").split("format = [\n")[1].split("]")[0].splitlines()
+def pinned(group: str) -> list[str]:
+    """The requirements of a group that names exact versions."""
+    lines = PYPROJECT.read_text(encoding="utf-8").split(f"\n{group} = [\n")[1].split("]")[0].splitlines()
     found = [match[1] for line in lines if (match := PINNED.match(line))]
     if len(found) != len(lines):
-        sys.exit("error: pyproject.toml: format: each formatter needs its exact version, one a line")
+        sys.exit(f"error: pyproject.toml: {group}: each package needs its exact version, one a line")
     return found
 
 
@@ -61,8 +62,8 @@ def satisfied(name: str, bound: str) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    if arguments == ["format"]:
-        print("\n".join(formatters()))
+    if arguments in (["format"], ["tidy"]):
+        print("\n".join(pinned(arguments[0])))
         return 0
     options = {"missing", "list", "debian", "--no-tests"}
     if not arguments or not set(arguments) <= options or arguments[0] == "--no-tests":

@@ -11,7 +11,7 @@ from built_library import built_library
 from hangs import HANG_S
 from tree import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 
 
 def fuzz(*options):

@@ -1,4 +1,4 @@
-"""scripts/test.sh --exhaustive: every step runs and says how it ended, whatever became of the ones before it."""
+"""scripts/test.sh --extended and --exhaustive: every step runs and says how it ended, whatever became of the ones before it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 from stub_tree import StubTree, one_error, tree
 
 __all__ = ["tree"]
+EXTENDED = ["fuzz", "clang_tidy"]
 STEPS = [
+    *EXTENDED,
     "random_problems",
     "random_properties",
     "random_problems_on_gpu",
@@ -58,6 +60,8 @@ def test_every_step_runs_after_the_usual_tests(logged):
         "format.sh --check",
         f"meson test -C {logged.build} --no-rebuild --print-errorlogs",
         "python -m pytest -n 3 --dist loadfile -m not exhaustive",
+        "python -m pytest -m exhaustive tests/fuzz",
+        "format.sh --tidy",
         "conformance --device cpu --random 2000 --seed 7",
         "conformance --device cpu --properties 1000 --seed 7",
         "conformance --device cuda --random 100000 --seed 7",
@@ -72,10 +76,25 @@ def test_every_step_runs_after_the_usual_tests(logged):
     ]
 
 
+def test_the_second_tier_is_the_usual_tests_and_its_steps(logged):
+    done = logged.call("scripts/test.sh", "--extended")
+    assert done.returncode == 0, done.stderr
+    assert ends(done.stdout) == dict.fromkeys([*USUAL, *EXTENDED], "passed")
+    assert "[extended 1/2] fuzz\n" in done.stdout
+    assert calls(logged).splitlines()[-2:] == ["python -m pytest -m exhaustive tests/fuzz", "format.sh --tidy"]
+
+
+def test_continuous_integration_runs_the_second_tier(logged):
+    done = logged.call(".ci/run")
+    assert ends(done.stdout) == dict.fromkeys([*USUAL, *EXTENDED], "passed")
+
+
 @pytest.mark.parametrize("bad", [*USUAL, *STEPS])
 def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
     broken = {
         "format": ("format.sh", logged.root / "scripts", "--check"),
+        "fuzz": ("python", logged.bin, "tests/fuzz"),
+        "clang_tidy": ("format.sh", logged.root / "scripts", "--tidy"),
         "compile_time_points": ("build.sh", logged.root / "scripts", "--emulation-points"),
         "C++ suites": ("meson", logged.bin, "print-errorlogs"),
         "Python tests": ("python", logged.bin, "-m pytest -n"),

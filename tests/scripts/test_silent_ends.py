@@ -16,7 +16,7 @@ CALLS = {
     "scripts/build.sh": [["--grid", "paper"]],
     "scripts/build/gpu_arch.sh": [[]],
     "scripts/build/mathdx.sh": [[]],
-    "scripts/format.sh": [["--check"], []],
+    "scripts/format.sh": [["--check"], ["--tidy"], []],
     "scripts/publish.sh": [[]],
     "scripts/replot.sh": [[]],
     "scripts/reproduce.sh": [["--results", "results"]],
@@ -76,9 +76,9 @@ def prepared(tree: StubTree, script: str) -> StubTree:
     if script not in ("scripts/setup.sh", "scripts/build.sh"):
         tree.without_first_steps()
     if script == "scripts/format.sh":
-        for tool in ("bin/ruff", "clang_format/data/bin/clang-format"):
+        for tool in ("bin/ruff", "bin/mypy", "clang_format/data/bin/clang-format", "clang_tidy/data/bin/clang-tidy"):
             path = tree.root / ".cache/formatters-" / tool
-            path.parent.mkdir(parents=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             tree.stub(path.name, "", path.parent)
         tree.stub("git", "echo a.py; echo a.cpp")
         for name in ("a.py", "a.cpp"):

@@ -55,7 +55,7 @@ class StubTree:
             (self.build / name).parent.mkdir(parents=True, exist_ok=True)
             self.stub(name, "", self.build)
         formatters = folder / "formatters"
-        for name in ("clang_format/data/bin/clang-format", "bin/ruff"):
+        for name in ("clang_format/data/bin/clang-format", "clang_tidy/data/bin/clang-tidy", "bin/ruff", "bin/mypy"):
             (formatters / name).parent.mkdir(parents=True, exist_ok=True)
             self.stub(name, "", formatters)
         (self.root / ".xcorr-env").write_text(
