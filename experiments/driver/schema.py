@@ -24,6 +24,7 @@ from xcorr.native.precisions import PRECISIONS
 from xcorr.paths import ROOT
 from xcorr.problem import FORMS, Problem, parse_counts, parse_size
 
+# mypy takes no Literal of a name; the words stand in one place all the same.
 Form = Literal[FORMS]  # type: ignore[valid-type]
 Mode = Literal["stream", "latency", "graph", "cold"]
 Precision = Literal[PRECISIONS]  # type: ignore[valid-type]
