@@ -36,8 +36,7 @@ std::optional<double> whole_memory() {
 
 std::size_t available_host_bytes(const HostMemoryFiles& files) {
   // Half of the address space, since callers add to the result.
-  constexpr std::size_t half = std::numeric_limits<std::size_t>::max() / 2;
-  double available = static_cast<double>(half);
+  double available = static_cast<double>(std::numeric_limits<std::size_t>::max() / 2);
   if (const std::optional<double> bytes = mem_available(files.meminfo)) {
     available = *bytes;
   } else if (const std::optional<double> whole = whole_memory()) {

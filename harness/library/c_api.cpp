@@ -118,7 +118,7 @@ int xcorr_supports(const char* request, char* json, std::size_t capacity, char* 
 // number of times, and xcorr_close destroys it. A handle that was closed, or never opened, is an error.
 int xcorr_open(const char* request, void** session, char* error, std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
-    xcorr::need(session, "session");
+    xcorr::need(static_cast<const void*>(session), "session");
     *session = nullptr;
     const xcorr::ComputeRequest asked = xcorr::read_compute(request);
     *session =

@@ -175,7 +175,7 @@ Result parse_result(std::string_view text) {
 }
 
 std::string result_text(const Result& result) {
-  const std::string name(name_of(kResults, result.kind));
+  std::string name(name_of(kResults, result.kind));
   switch (result.kind) {
     case ResultKind::peak:
       if (result.sub_pixel == SubPixel::gaussian) return name + ":gaussian";
