@@ -8,7 +8,7 @@
 #   --check   change nothing; exit 1 and name the files that would change, and what ruff finds wrong; exit 77 where the
 #             formatters cannot be installed
 #   --tidy    change nothing; exit 1 and say what clang-tidy finds in harness/ and the CPU variants, as the build in
-#             $XCORR_BUILD compiles them (10 s a file and core); exit 77 where it cannot be installed
+#             $XCORR_BUILD compiles them (5 s a file and core); exit 77 where it cannot be installed
 #   FILE      only these; default: all
 # environment: XCORR_FORMATTERS=/path/to/folder has them already, as pip install --target makes it
 # example: scripts/format.sh --check
@@ -67,8 +67,7 @@ has() {
 
 if [[ -n $tidy ]]; then
   installed tidy clang_tidy/data/bin/clang-tidy
-  "$XCORR_PYTHON" scripts/build/clang_tidy.py "$tools/clang_tidy/data/bin/clang-tidy" "$XCORR_BUILD" "${files[@]}" ||
-    die "tidy: clang-tidy found what is named above; mend it"
+  "$XCORR_PYTHON" scripts/build/clang_tidy.py "$tools/clang_tidy/data/bin/clang-tidy" "$XCORR_BUILD" "${files[@]}" || exit
   exit
 fi
 installed format clang_format/data/bin/clang-format bin/ruff bin/mypy
@@ -90,6 +89,6 @@ if ((${#python[@]})); then
   PYTHONPATH=$tools "$XCORR_PYTHON" -m mypy --no-error-summary || status=1
 fi
 if ((status)) && [[ -n $check ]]; then
-  die "format: the files named above are not formatted, or ruff or mypy found mistakes; run scripts/format.sh, and mend what it still names"
+  die "format: files are not formatted, or ruff or mypy found mistakes, as named above; run scripts/format.sh, mend the rest"
 fi
 exit "$status"
