@@ -120,7 +120,7 @@ def _place_of_largest(values: pd.Series) -> Any:
 
 def columns(found: pd.DataFrame, has_offset: bool) -> list[Column]:
     """What a reader sees; without the columns of the offset where that was not measured."""
-    shown = [
+    shown: list[Column] = [
         ("Variant", " ".join(LINE), _label),
         ("Points", "points"),
         ("Rows", "rows"),
@@ -130,7 +130,7 @@ def columns(found: pd.DataFrame, has_offset: bool) -> list[Column]:
     ]
     if found["l2_bound_share"].notna().any():
         shown.append(("Share of the L2 bound", "l2_bound_share", NUMBER))
-    offset = [
+    offset: list[Column] = [
         ("Offset: largest error", "offset_max_relative_error offset_problem", _measured),
         ("Offset: relative L2 error", "offset_rel_l2_error offset_problem", _measured),
         ("Offset: peak", "offset_argmax_agrees", lambda said: PEAKS.get(said, "not measured")),

@@ -178,14 +178,15 @@ def pages(results: ResultSet) -> Pages:
 
 def chapters(pages: Pages) -> list[dict[str, Any]]:
     """The chapters of the report, in order, as template data: id, title, notes and tables."""
-    parts = sorted((one for one in pages if one[0].part_of), key=lambda one: one[0].part_of)
+    parts = sorted(((one.part_of, page) for one, page in pages if one.part_of), key=lambda part: part[0])
     made = []
     for table, page in sorted(pages, key=lambda one: one[0].chapter or 0):
         if table.chapter is not None and (page.text or page.notes):
             notes, tables = page.chapter()
-            for part, more in parts:
-                if part.part_of[0] == table.name:
-                    notes, tables = (own + other for own, other in zip((notes, tables), more.chapter()))
+            for (whole, _), part in parts:
+                if whole == table.name:
+                    more_notes, more_tables = part.chapter()
+                    notes, tables = notes + more_notes, tables + more_tables
             title = table.heading or table.title
             made.append({"id": table.id or table.name, "title": title, "notes": notes, "tables": tables})
     return made

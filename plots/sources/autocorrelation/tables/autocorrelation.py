@@ -158,7 +158,7 @@ def page(results: ResultSet) -> Page:
     every = Grid(lines, SHOWN, "Every problem: time, total time, frames a second", open=False, file=TABLE.name)
     short = Grid(by_radius(lines), title="Time of half a plane by largest shift")
     about, found = TABLE.nothing if lines.empty else ABOUT, Grid(known, title="Errors of R_max")
-    more = [] if lines.empty or known.empty else [ERRORS, found]
+    more: list[str | Grid] = [] if lines.empty or known.empty else [ERRORS, found]
     return Page([about, every, *more], [about, NO_ERRORS if known.empty else ERRORS], [short, every, found])
 
 

@@ -199,7 +199,7 @@ def page(results: ResultSet) -> Page:
     every = Grid(lines, SHOWN, "Time by template and frame", open=False, file=TABLE.name)
     paper = Grid(beside_paper(results), title=f"The paper's patients, {TEMPLATES} templates")
     others, said = Grid(rivals.table(results), rivals.SHOWN, rivals.TITLE, open=False), rivals.notes(results)
-    text = [about, PAPER, paper] if lines.empty else [about, every, f"\n{PAPER}", paper]
+    text: list[str | Grid] = [about, PAPER, paper] if lines.empty else [about, every, f"\n{PAPER}", paper]
     if len(lines) and len(others.lines):
         text += [f"\n## {rivals.TITLE}", *said, others]
     return Page(text, [about, PAPER, *said], [paper, every, others])

@@ -189,7 +189,7 @@ def page(results: ResultSet) -> Page:
     )
     own = Grid(fastest, SHOWN_BEST, "Fastest variant by precision class", open=False, file=TABLE.name)
     none = TABLE.nothing if fastest.empty else "The problem of the table was not measured in this set."
-    text = [ABOUT, f"## {title}", none if (second["outcome"] == "published").all() else "", paper]
+    text: list[str | Grid] = [ABOUT, f"## {title}", none if (second["outcome"] == "published").all() else "", paper]
     text += [] if fastest.empty else [f"## {own.title}", own]
     return Page(text, [TABLE.nothing if fastest.empty else ABOUT], [paper, own])
 
