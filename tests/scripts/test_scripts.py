@@ -158,6 +158,13 @@ def test_the_list_of_packages_is_the_one_of_pyproject():
     assert not re.search("pytest|hypothesis", lean) and "pandas" in lean
 
 
+def test_a_package_whose_version_is_no_number_is_missing(tmp_path):
+    (tmp_path / "numpy-unknown.dist-info").mkdir()
+    (tmp_path / "numpy-unknown.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: unknown\n")
+    done = call(sys.executable, ROOT / "scripts/build/python_packages.py", "missing", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1 and re.search("^numpy>=", done.stdout, re.MULTILINE), done.stderr
+
+
 @pytest.fixture
 def parts(tmp_path) -> Path:
     """A tree of one kernel that is compiled in three parts, and a folder for its units."""
