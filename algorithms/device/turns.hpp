@@ -1,5 +1,5 @@
-// The vocabulary's barrier for those who take turns: some of its threads only say that they have come,
-// and others wait. A word of its own beside block::barrier of cuda.hpp.
+// A named barrier of a block at which some warps only signal (arrive) and other warps wait (wait).
+// block::barrier of cuda.hpp makes every thread wait.
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
@@ -9,8 +9,9 @@
 namespace xcorr::device {
 namespace block {
 
-// At a barrier of `threads` threads, whole warps, those of arrive() go on, and those of wait() go on
-// when all have come: they see what the others did before. Barriers of cuda.hpp have other numbers.
+// Barrier `number` counts `threads` threads, whole warps, of arrive() and wait() together. arrive()
+// returns at once. wait() returns when all of them have arrived; the caller then sees what they
+// wrote before. Barriers of cuda.hpp have other numbers.
 __device__ __forceinline__ void arrive(int number, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }

@@ -1,7 +1,6 @@
-// The 2D transform of a real matrix in place in shared memory, a "tile". Rows and columns belong to
-// warps: whichever warp starts a row or a column also finishes it, so between the two passes of a
-// dimension only the lanes of a warp wait for each other. The barriers of the block, between rows
-// and columns, are the caller's.
+// The 2D transform of a real matrix in place in shared memory, a "tile". A warp processes whole
+// rows or columns in both passes of a dimension, so that between these passes only the lanes of a
+// warp wait for each other. The caller synchronises the block between rows and columns.
 //
 //   pass        reads                     transforms            writes
 //   load        matrix, rows with data    first(x) over s       tile, times twiddles
@@ -14,14 +13,14 @@
 //   start       tile                      second(x) back        tile
 //   store       tile, times twiddles      first(x) back         outputs of the window
 //
-// Two real rows, second(y) apart, are one complex row, z = row0 + i row1 (README.md). The tile
-// keeps Z, its transform, where the two real rows were: frequencies 0 .. nx / 2 in row0, at their
-// columns, the negative ones in row1, at the columns' mirrors.
+// Two real rows, second(y) apart, form one complex row, z = row0 + i row1 (README.md). Its
+// transform Z overwrites the two real rows: frequencies 0 .. nx / 2 lie in row0, at their columns,
+// and the negative ones in row1, at the columns' mirrors.
 //
-// Shared memory has 16 banks of a complex value, of which each half of a warp should meet all.
-// Lanes cross a tile in rectangles: 16 consecutive columns; 4 rows by 4 blocks of columns; 8
-// columns by two rows, or blocks of rows, that are two apart (or 4 by 4). Hence a pitch of 4 or 12,
-// blocks of columns 1 and blocks of rows 4 (or 2) apart, modulo the banks.
+// Shared memory has 16 banks of a complex value, and each half of a warp should access all of them.
+// Lanes access a tile in rectangles: 16 consecutive columns; 4 rows by 4 blocks of columns; 8
+// columns by two rows, or blocks of rows, that are two apart (or 4 by 4). Hence the pitch modulo
+// the banks is 4 or 12, blocks of columns are 1 apart, and blocks of rows are 4 (or 2) apart.
 #pragma once
 
 #include "algorithms/blocks/short_transforms.hpp"
@@ -30,34 +29,36 @@
 
 namespace xcorr::fused_fft {
 
-// Both axes of length kN. A warp has `wide` columns at a time.
+// Layout of a tile; both axes have length kN. A warp processes `wide` columns at a time.
 template <int kN>
 struct BlockTile {
   using L = Length<kN>;
   static constexpr int first = L::first, second = L::second, half = second / 2;
-  // Columns: block s holds frequencies s + first * i, but block 0 has half of its own and half of
-  // block first / 2's, and frequency n / 2 is where padding would be.
+  // Column block s holds frequencies s + first * i. Block 0 is an exception: it holds half of these
+  // and half of block first / 2's. Frequency n / 2 lies at the first padding column, `special`.
   static constexpr int block = second + 1, special = second;
   static constexpr int width = block * (first / 2) - 1;
   static constexpr int pitch = width + (width % 8 <= 4 ? 4 - width % 8 : 12 - width % 8);
   static constexpr int wide = kN >= 192 ? 4 : 8, apart = 32 / wide;
-  static constexpr int partner = second * pitch + (wide == 4 ? 2 : 4);  // block of rows to block
+  // from one block of rows to the next
+  static constexpr int partner = second * pitch + (wide == 4 ? 2 : 4);
   static constexpr int elements = first * partner;
   static constexpr int row_pairs = kN / 2;
   static constexpr int rows_of_unit = kN >= 192 ? 2 : 4;
-  // Units of columns, the last of which is frequency n / 2 alone; warps for one each.
+  // Units of columns; the last one is frequency n / 2 alone. There is one warp per unit.
   static constexpr int units = first / 2 * second / wide + 1, warps = units;
-  // A spectrum, in the order of the lanes that made it.
+  // Complex values of a spectrum, stored in the order of the lanes that made it.
   static constexpr int rounds = ceil_div(first, apart);
   static constexpr int spectrum = units * rounds * second * 32;
 };
 
-// Two of the values of one lane in a spectrum, of `second`: lane after lane.
+// Two of the `second` values of one lane in a spectrum. The pairs of all lanes are stored one after
+// the other.
 struct alignas(16) SpectrumPair {
   Complex a, b;
 };
 
-// A thread's place among the warps that share a tile.
+// The position of a thread among the warps that share a tile.
 struct WarpPlace {
   int warp, warps, lane;
 };
@@ -73,7 +74,7 @@ class BlockTransform {
   __device__ __forceinline__ BlockTransform(Complex* tile, const Complex* twiddles, WarpPlace my)
       : tile_(tile), twiddles_(twiddles), my_(my) {}
 
-  // A matrix: rows' spectra Z.
+  // Transforms the rows of a matrix to their spectra Z.
   __device__ __forceinline__ void forward_rows(const Source& from) const {
     const int pairs = row_pairs(from.rows);
 #pragma unroll 1
@@ -100,8 +101,9 @@ class BlockTransform {
     }
   }
 
-  // Columns of a matrix of `rows` rows: f(values of a second pass, offset in a spectrum, k1, kx);
-  // they come out of the tile where kForward, and go back where kInverse.
+  // For the columns of a matrix of `rows` rows, calls f(values of a second pass, offset in a
+  // spectrum, k1, kx). With kForward the values come from the tile; with kInverse they go back into
+  // the tile.
   template <bool kForward, bool kInverse, typename F>
   __device__ __forceinline__ void columns(int rows, F f) const {
 #pragma unroll 1
@@ -135,7 +137,7 @@ class BlockTransform {
     }
   }
 
-  // Rows x columns of the circular result, dense, into `out`.
+  // Writes the rows x columns of the circular result to `out`, dense.
   __device__ __forceinline__ void inverse_rows(Range rows, Range cols, float* out) const {
 #pragma unroll 1
     for (int unit = my_.warp; unit < units_of(T::row_pairs); unit += my_.warps) {
@@ -171,7 +173,7 @@ class BlockTransform {
   }
 
  private:
-  // Where value (k1, t) of a complex row lies, for a lane that has t of each k1,
+  // Where value (k1, t) of a complex row lies, for a lane that has value t of each k1.
   struct RowSlots {
     __device__ __forceinline__ RowSlots(Complex* row0, int t)
         : straight_(row0 + t), split_(row0 + t + (t < kHalf ? 0 : T::partner - kHalf)) {}
@@ -186,7 +188,7 @@ class BlockTransform {
    private:
     Complex *straight_, *split_;
   };
-  // and for one that has all t of one k1.
+  // Where it lies for a lane that has all t of one k1.
   struct RowBlock {
     __device__ __forceinline__ RowBlock(Complex* row0, int k1) {
       const int block = k1 == 0            ? 0
@@ -203,12 +205,13 @@ class BlockTransform {
    private:
     Complex *low_, *high_;
   };
-  // Offsets of a column in even blocks of rows, and of its partner in odd ones.
+  // Offsets of a column in even blocks of rows, and of its mirror in odd blocks.
   struct Column {
     int even, odd, frequency;
   };
 
-  // Complex rows that hold any of the first `rows` rows, and the first row of number q.
+  // The number of complex rows that contain any of the first `rows` real rows. first_row(q) is the
+  // first real row of complex row q.
   static __device__ __forceinline__ int row_pairs(int rows) {
     const int rest = rows % (2 * kSecond);
     return rows / (2 * kSecond) * kSecond + (rest < kSecond ? rest : kSecond);
@@ -218,14 +221,14 @@ class BlockTransform {
     return tile_ + y * T::pitch + y / kSecond * (T::partner - kSecond * T::pitch);
   }
 
-  // Units of rows: four consecutive ones, or every second of them.
+  // Units of rows: four consecutive complex rows, or two rows that are two apart.
   static __device__ __forceinline__ int units_of(int pairs) {
     return ceil_div(pairs, 4) * (4 / T::rows_of_unit);
   }
   static __device__ __forceinline__ int row_of_unit(int unit, int i) {
     return T::rows_of_unit == 4 ? 4 * unit + i : unit / 2 * 4 + unit % 2 + 2 * i;
   }
-  // f(number of a complex row, t) for those of a unit.
+  // Calls f(number of a complex row, t) for the rows of a unit.
   template <typename F>
   __device__ __forceinline__ void each_row(int unit, F f) const {
     constexpr int kTogether = 32 / kSecond;
@@ -236,19 +239,20 @@ class BlockTransform {
       f(row_of_unit(unit, i + mine), my_.lane % kSecond);
     }
   }
-  // f(y of row0, row0, k1).
+  // Calls f(y of row0, row0, k1) for the rows of a unit.
   template <typename F>
   __device__ __forceinline__ void each_block(int unit, int pairs, F f) const {
 #pragma unroll 1
     for (int task = my_.lane; task < T::rows_of_unit * kFirst; task += 32) {
       const int q = row_of_unit(unit, task % T::rows_of_unit);
       int k1 = task / T::rows_of_unit;
-      if (T::rows_of_unit == 2 && (k1 == 6 || k1 == 8)) k1 = 14 - k1;  // for other banks
+      // swapped to avoid bank conflicts
+      if (T::rows_of_unit == 2 && (k1 == 6 || k1 == 8)) k1 = 14 - k1;
       const int y = first_row(q);
       if (q < pairs) f(y, row(y), k1);
     }
   }
-  // f(column, j, round) for j = 0 .. kCount - 1 of each column of a unit.
+  // Calls f(column, j, round) for j = 0 .. kCount - 1 of each column of a unit.
   template <int kCount, bool kByParity, typename F>
   __device__ __forceinline__ void each_of_unit(int unit, F f) const {
     Column column = {T::special, 0, kN / 2};
@@ -267,7 +271,7 @@ class BlockTransform {
         column.odd = i ^ (kHalf - 1);
         column.frequency = kFirst / 2 + kFirst * (i - kHalf);
       }
-      // Halves of a warp have even j or odd j, whose columns are mirrors.
+      // One half of a warp has even j and the other one odd j, since their columns are mirrors.
       const int part = my_.lane / T::wide;
       begin = kByParity || T::wide == 8 ? part % (T::apart / 2) * 2 + part / (T::apart / 2) : part;
       step = T::apart;
@@ -277,7 +281,7 @@ class BlockTransform {
     for (int j = begin; j < kCount; j += step, ++round) f(column, j, round);
   }
 
-  // Inputs from s = kInputs on are zero.
+  // Loads rows and transforms over s; inputs from s = kInputs on are zero.
   template <int kInputs>
   __device__ __forceinline__ void load(int unit, int pairs, const Source& from) const {
     each_row(unit, [&](int q, int t) {

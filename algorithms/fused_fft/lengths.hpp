@@ -1,15 +1,15 @@
-// The lengths of transforms: how one is two passes of short transforms (short_transforms.hpp), and which
-// of those that a variant is compiled for a problem needs.
+// The lengths of transforms: how a transform is split into two passes of short transforms
+// (short_transforms.hpp), and which compiled length a problem needs.
 //
-// A transform of n = first * second values is two passes, each of short transforms that a thread
-// holds whole. With time index t + second * s and frequency k1 + first * k2,
+// A transform of n = first * second values is two passes. In each, a thread holds whole short
+// transforms. With time index t + second * s and frequency k1 + first * k2,
 //
 //   X[k1 + first k2] = sum over t of
 //     w_second^(t k2) ( w_n^(t k1) sum over s of w_first^(s k1) x[t + second s] ).
 //
-// Forward: transforms over s, twiddles, transforms over t. The result stays where its inputs were,
-// so frequency k1 + first * k2 lies at second * k1 + k2. The inverse does the same steps backwards.
-// Products by element do not need an order, so no spectrum is put into natural order.
+// Forward: transforms over s, twiddles, transforms over t. Results overwrite inputs, so frequency
+// k1 + first * k2 lies at second * k1 + k2. The inverse does the same steps backwards. Products by
+// element need no order, so no spectrum is put into natural order.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace xcorr::fused_fft {
 // The lengths of transforms that a variant is compiled for, ascending.
 template <int... kN>
 struct Lengths {
-  // The shortest for an axis, 0 if none.
+  // The shortest length that an axis needs, 0 if all are too short.
   static int shortest(Index left, Index right, Shifts shifts) {
     const Index needed = padded_size(left, right, shifts);
     int result = 0;
@@ -33,14 +33,14 @@ struct Lengths {
   }
   static int y(const Problem& q) { return shortest(q.left.rows, q.right.rows, q.window.sy); }
   static int x(const Problem& q) { return shortest(q.left.cols, q.right.cols, q.window.sx); }
-  // Of square transforms.
+  // The shortest square transform.
   static int square(const Problem& q) { return y(q) == 0 || x(q) == 0 ? 0 : std::max(y(q), x(q)); }
   static Support supports(const Problem& q) {
     if (const Support fit = indices_fit(q); !fit) return fit;
     if (square(q) > 0) return yes();
     return no("a transform longer than " + std::to_string(std::max({kN...})));
   }
-  // f(Length<n>), n being one of them.
+  // Calls f(Length<n>); n is one of the lengths.
   template <typename F>
   static auto with(int n, F f) {
     return with_one<kN...>(n, f);

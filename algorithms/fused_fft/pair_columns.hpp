@@ -1,6 +1,6 @@
-// A pair of matrices of up to 32 x 32 as the columns of one complex matrix, left + i right, of which a
-// lane of a warp has a column in registers: where they lie (dense, or windows of frames), loads, and
-// the removal of their means.
+// A pair of matrices of up to 32 x 32 as one complex matrix, left + i right; a lane of a warp has
+// one column in registers. This file has the location of the matrices (dense, or windows of
+// frames), the loads, and the removal of means.
 #pragma once
 
 #include "algorithms/fused_fft/problem.hpp"
@@ -8,9 +8,10 @@
 
 namespace xcorr::fused_fft {
 
-// Windows of a frame. Without offsets the matrices are dense, and the pitch is their width.
+// Where the matrices of one side lie. With offsets they are windows of a frame; without, they are
+// dense and the pitch is their width.
 struct PairView {
-  const Index* offsets = nullptr;  // of each matrix
+  const Index* offsets = nullptr;  // one per matrix
   int pitch = 0;
 
   __device__ __forceinline__ const float* matrix(const float* dense, const float* frame,
@@ -21,7 +22,7 @@ struct PairView {
 
 struct PairInputs : FusedProblem {
   PairInputs() = default;
-  // `n` x `n`: the largest matrices; `scaled_for` values along each axis of the transform.
+  // `n` x `n` is the largest shape; `scaled_for` is the length of the transform along each axis.
   PairInputs(const Problem& q, int n, int scaled_for)
       : FusedProblem(q, scaled_for, scaled_for, nullptr),
         whole(q.left == Shape{n, n} && q.right == q.left),
@@ -35,10 +36,10 @@ struct PairInputs : FusedProblem {
     right_view = view(call.right_view, q.right);
   }
 
-  bool whole = false;  // the largest matrices
-  bool wraps = false;  // circular matrices with half as many rows and columns
+  bool whole = false;  // both matrices are n x n
+  bool wraps = false;  // circular matrices of n / 2 x n / 2
   PairView left_view, right_view;
-  float over_left = 0, over_right = 0;  // 1 / the elements of a matrix
+  float over_left = 0, over_right = 0;  // 1 / number of elements
 
  private:
   static PairView view(const View& of, const Shape& shape) {
@@ -72,7 +73,7 @@ __device__ __forceinline__ void load_columns(const PairInputs& a, std::uint32_t 
   }
 }
 
-// The same of matrices of 32 x 32, by one piece of code for dense ones and for windows.
+// load_columns() for matrices of 32 x 32, with one code for dense matrices and windows.
 __device__ __forceinline__ void load_whole_columns(const PairInputs& a, std::uint32_t left_number,
                                                    std::uint32_t right_number, int lane,
                                                    Complex (&v)[32]) {
@@ -84,9 +85,10 @@ __device__ __forceinline__ void load_whole_columns(const PairInputs& a, std::uin
   for (int y = 0; y < 32; ++y) v[y] = {l[y * a.left_view.pitch], r[y * a.right_view.pitch]};
 }
 
-// Circular matrices of 16 x 16: the left one in zeros, the right one four times, so that the outputs
-// around shift 0 are those of a transform of 16 x 16. With kCentred both are without nearly their mean,
-// that of four rows. The loads are of 16 rows, of the right by each half of the warp.
+// Circular matrices of 16 x 16 in a transform of 32 x 32: the left one is padded with zeros, and
+// the right one is repeated four times. So the outputs around shift 0 are those of a transform of
+// 16 x 16. With kCentred a pivot is subtracted from each, the mean of four rows. 16 rows are
+// loaded; both halves of the warp load the same columns.
 template <bool kCentred>
 __device__ __forceinline__ void load_wrapped(const PairInputs& a, std::uint32_t left_number,
                                              std::uint32_t right_number, int lane,
@@ -110,7 +112,7 @@ __device__ __forceinline__ void load_wrapped(const PairInputs& a, std::uint32_t 
   }
 }
 
-// The sum of all elements, of left + i right.
+// The sum over all lanes, of left + i right.
 __device__ __forceinline__ Complex sum_of_lanes(Complex mine) {
   return {warp::reduce_add(mine.re), warp::reduce_add(mine.im)};
 }
@@ -119,13 +121,13 @@ __device__ __forceinline__ void subtract_from_all(Complex (&v)[32], Complex valu
   for (int y = 0; y < 32; ++y) v[y] = v[y] - value;
 }
 
-// Matrices of 32 x 32. Nearly their means, those of four rows: then elements are as small as their
-// deviations, so that an offset of the data costs no digits.
+// For matrices of 32 x 32: subtracts a pivot, the mean of four rows. Then elements are about as
+// small as their deviations from the mean, and an offset of the data costs no digits.
 __device__ __forceinline__ void remove_pivots(Complex (&v)[32]) {
   const Complex sum = sum_of_lanes((v[0] + v[8]) + (v[16] + v[24]));
   subtract_from_all(v, {sum.re * 0x1p-7f, sum.im * 0x1p-7f});
 }
-// Then what is left of the means.
+// For matrices of 32 x 32 after remove_pivots(): subtracts the remaining means.
 __device__ __forceinline__ void remove_rests(Complex (&v)[32]) {
   Complex sums[2] = {v[0], v[1]};
 #pragma unroll
@@ -134,7 +136,8 @@ __device__ __forceinline__ void remove_rests(Complex (&v)[32]) {
   subtract_from_all(v, {sum.re * 0x1p-10f, sum.im * 0x1p-10f});
 }
 
-// Smaller matrices: one side, the real or the imaginary part. What lies outside of the matrix stays 0.
+// For smaller matrices, one side (the real or the imaginary part): subtracts a value inside the
+// matrix. Values outside stay 0.
 template <float Complex::* kPart>
 __device__ __forceinline__ void subtract_inside(int rows, int cols, float value, int lane,
                                                 Complex (&v)[32]) {
@@ -150,8 +153,8 @@ __device__ __forceinline__ void remove_mean(int rows, int cols, float over, int 
   for (int y = 1; y < 32; ++y) sum += v[y].*kPart;
   subtract_inside<kPart>(rows, cols, warp::reduce_add(sum) * over, lane, v);
 }
-// First the first element, for the same reason as pivots; of equal elements nothing is left then. One
-// side after the other, since registers are short.
+// Subtracts the first element first, as a pivot; if all elements are equal, nothing remains. Then
+// it subtracts the mean. One side after the other, to save registers.
 __device__ __forceinline__ void remove_means(const PairInputs& a, int lane, Complex (&v)[32]) {
   const Complex first = {warp::shuffle(v[0].re, 0), warp::shuffle(v[0].im, 0)};
   subtract_inside<&Complex::re>(a.left_rows, a.left_cols, first.re, lane, v);

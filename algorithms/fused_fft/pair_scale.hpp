@@ -1,13 +1,14 @@
-// A pair of matrices that share a complex transform, left + i right, with the column of a lane in
-// registers: the left is scaled to the norm of the right by a power of two, and the outputs back.
+// A pair of matrices that share a complex transform, left + i right, of which a lane has a column
+// in registers. The left is scaled to the norm of the right by a power of two, and the outputs are
+// scaled back.
 //
-// The rounding errors of such a transform are in proportion to the larger side. Where the left is 1e6
-// times as large as the right, what is left of the right's spectrum is mostly errors of the left's. With
-// like norms the errors of an output are in proportion to the product of both norms, as those of
-// transforms of their own are. A power of two changes no digit.
+// The rounding errors of such a transform are in proportion to the larger side. If the left is 1e6
+// times as large as the right, the computed spectrum of the right is mostly errors of the left's.
+// With similar norms the errors of an output are in proportion to the product of both norms, as
+// with separate transforms. A power of two changes no digit.
 //
-// Norms that differ by less than a factor of two stay as they are: of two images of one scene that is
-// the usual case, and then only the sums of squares are paid for.
+// Norms that differ by less than a factor of two stay as they are. That is the usual case for two
+// images of one scene; it costs only the sums of squares.
 #pragma once
 
 #include <bit>
@@ -17,7 +18,7 @@
 
 namespace xcorr::fused_fft {
 
-// Of a positive normal number: the largest n with 2^n <= value.
+// The largest n with 2^n <= value, for a positive normal number.
 __device__ __forceinline__ int exponent_of(float value) {
   return static_cast<int>(std::bit_cast<std::uint32_t>(value) >> 23) - 127;
 }
@@ -25,41 +26,41 @@ __device__ __forceinline__ int exponent_of(float value) {
 __device__ __forceinline__ float power_of_two(int n) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(n + 127) << 23);
 }
-// 2^n for any n, at most 2^127: 0, or below the smallest normal number, where n is so small.
+// 2^n for any n. For n above 127 it is 2^127; for small n it is subnormal or 0.
 __device__ __forceinline__ float any_power_of_two(int n) {
   if (n > 127) n = 127;
   if (n < -252) n = -252;
   return n < -126 ? power_of_two(-126) * power_of_two(n + 126) : power_of_two(n);
 }
 
-// Sums of squares of both sides. Beyond these limits a norm may have left the range of float32, or have
-// lost digits below it.
+// Whether the sums of squares of both sides lie within limits. Beyond them a norm may have left the
+// range of float32, or have lost digits below it.
 __device__ __forceinline__ bool are_usual(Complex squares) {
   const float less = fminf(squares.re, squares.im), more = fmaxf(squares.re, squares.im);
   return less > 0x1p-90f && more < 0x1p100f;
 }
 
-// By which power of two a side with this sum of squares is to be multiplied, so that it becomes usual or
-// nearly so.
+// The exponent of the power of two by which a side with this sum of squares must be multiplied to
+// bring the sum into, or closer to, the limits of are_usual().
 __device__ __forceinline__ int exponent_to_usual(float squares) {
   constexpr int kStep = 60;
   return squares <= 0x1p-90f ? kStep : squares >= 0x1p100f ? -kStep : 0;
 }
 
-// By which power of two the left is to be multiplied.
+// The exponent of the power of two by which the left must be multiplied.
 __device__ __forceinline__ int left_exponent(Complex squares) {
   const int difference = exponent_of(squares.im) - exponent_of(squares.re);
   return difference < -1 || difference > 1 ? difference / 2 : 0;
 }
 
-// The factors of both sides, and the exponent of the factor of the outputs that undoes them.
+// The factors of both sides, and the exponent of the factor that undoes them in the outputs.
 struct PairScale {
   float left = 1, right = 1;
   int back = 0;
 };
 
-// Factors that bring the largest absolute values of both sides to 1 to 2. A side of zeros makes both
-// factors 0, so that all outputs are 0. What is infinite or no number stays.
+// Factors that bring the largest absolute value of each side into [1, 2). If a side is all zeros,
+// both factors are 0, and so are all outputs. If a value is infinite or NaN, nothing is scaled.
 __device__ __forceinline__ PairScale scale_to_one(Complex most) {
   const float all = most.re + most.im;
   if (!(all - all == 0)) return {};
@@ -73,9 +74,9 @@ __device__ __forceinline__ PairScale scale_to_one(Complex most) {
   return {any_power_of_two(-left), any_power_of_two(-right), left + right};
 }
 
-// The factors of sides with these sums of squares; where they are not usual, from largest(), the largest
-// absolute values, and squares_of(factors), the sums of squares of scaled sides. The same for all
-// threads that have the same arguments.
+// The factors of sides with these sums of squares. If a sum is not usual, they are computed from
+// largest(), the largest absolute values, and squares_of(factors), the sums of squares of the
+// scaled sides. All threads with the same arguments get the same factors.
 template <typename Largest, typename Squares>
 __device__ __forceinline__ PairScale pair_scale(Complex squares, const Largest& largest,
                                                 const Squares& squares_of) {
@@ -89,7 +90,7 @@ __device__ __forceinline__ PairScale pair_scale(Complex squares, const Largest& 
   return {scale.left * power_of_two(by), scale.right, scale.back - by};
 }
 
-// The sums of squares of the registers of a warp, left and right.
+// The sums of squares over all lanes of a warp, of the left and of the right.
 __device__ __forceinline__ Complex squares_of_lanes(const Complex (&v)[32]) {
   Complex sum = {0.0f, 0.0f};
 #pragma unroll
@@ -103,9 +104,10 @@ __device__ __forceinline__ void multiply_sides(Complex (&v)[32], float left, flo
   for (int y = 0; y < 32; ++y) v[y] = {left * v[y].re, right * v[y].im};
 }
 
-// Scales the sides of a pair, and returns the exponent of the factor of the outputs. It does what
-// pair_scale() does, in one loop that most pairs leave at once: for more code there are no registers. A
-// side that is too large or too small for squares comes into their range in at most two rounds.
+// Scales the sides of a pair, and returns the exponent of the factor of the outputs. It computes
+// the same as pair_scale(), in one loop that most pairs leave in the first round: more code would
+// need more registers than there are. A side whose squares leave the range of float32 comes into
+// range in at most two rounds.
 __device__ __forceinline__ int scale_alike(Complex (&v)[32]) {
   int back = 0;
   bool is_last;
@@ -121,7 +123,8 @@ __device__ __forceinline__ int scale_alike(Complex (&v)[32]) {
     }
     back -= left + right;
     float of_left = power_of_two(left), of_right = power_of_two(right);
-    // A side of zeros, or one that is infinite or no number, which it stays.
+    // One side is all zeros or not finite. Both are multiplied by 0: values that are not finite
+    // become NaN.
     if (!is_last && ++round == 3) of_left = of_right = 0, is_last = true;
     if (of_left != 1 || of_right != 1) multiply_sides(v, of_left, of_right);
   } while (!is_last);

@@ -1,6 +1,7 @@
-// The score phase:p in a kernel that has the products of two spectra at hand (harness/problem/fields.hpp): a
-// product X becomes X / max(|X|, f)^(1 - p), with a floor f in proportion to the norms of both matrices.
-// The kernel has removed their means, and makes the product of frequency 0 zero.
+// The score phase:p in a kernel that has the products of two spectra in registers
+// (harness/problem/fields.hpp). A product X becomes X / max(|X|, f)^(1 - p), with a floor f in
+// proportion to the norms of both matrices. The kernel has removed the means of the matrices, and
+// sets the product of frequency 0 to 0.
 #pragma once
 
 #include <cmath>
@@ -10,8 +11,9 @@
 
 namespace xcorr::fused_fft {
 
-// Without squares, which could leave the range of float32. The least of two numbers of which one is
-// NaN is the other one; such a modulus is NaN or too small, and its product is NaN all the same.
+// The modulus of x without squares, which could leave the range of float32. fminf and fmaxf return
+// the other number if one is NaN. The modulus of an x with a NaN is thus NaN or too small, but its
+// product is NaN in any case.
 __device__ __forceinline__ float modulus_of(Complex x) {
   const float re = fabsf(x.re), im = fabsf(x.im);
   const float more = fmaxf(re, im), less = fminf(re, im);
@@ -19,17 +21,17 @@ __device__ __forceinline__ float modulus_of(Complex x) {
   return more > 0 ? more * sqrtf(1 + ratio * ratio) : more;
 }
 
-// A matrix that was multiplied by 2^-exponent, and its norm then.
+// The norm of a matrix after it was multiplied by 2^-exponent.
 struct ScaledNorm {
   float norm;
   int exponent;
 };
 
-// Of the products of a pair. scale: 0 where a norm is 0 or no number.
+// Parameters of the weights of one pair. `scale` is 0 if a norm is 0 or NaN.
 struct PairPhase {
   float exponent, floor, scale;
 
-  // Times 0 and not 0 where a norm is 0, so that what is no number stays none.
+  // If a norm is 0, x is multiplied by 0 and not replaced by 0, so that a NaN stays a NaN.
   __device__ __forceinline__ Complex weighted(Complex x) const {
     const float modulus = fmaxf(modulus_of(x), floor);
     const float by = exponent == 0 ? modulus : powf(modulus, 1 - exponent);
@@ -40,13 +42,13 @@ struct PairPhase {
 
 struct PhaseWeights {
   PhaseWeights() = default;
-  // Products of transforms of `bins` values in all, each product `times` the true one.
+  // For products of transforms of `bins` values, each product being `times` its true value.
   PhaseWeights(const Problem& q, double bins, double times)
       : exponent(static_cast<float>(q.fields.score.exponent)),
         floor(static_cast<float>(phase_floor(bins) * times)),
         scale(static_cast<float>(std::pow(times, -q.fields.score.exponent) / bins)) {}
 
-  // Of a pair whose outputs are to be multiplied by 2^exponents, were they products.
+  // For a pair whose outputs would have to be multiplied by 2^exponents if the score were product.
   __device__ __forceinline__ PairPhase of_pair(float left_norm, float right_norm,
                                                int exponents) const {
     const float of_pair = floor * (left_norm * right_norm);
@@ -56,7 +58,7 @@ struct PhaseWeights {
   }
 
   float exponent = 0, floor = 0, scale = 0;
-  const ScaledNorm* norms = nullptr;  // in the workspace, of lefts, then of rights
+  const ScaledNorm* norms = nullptr;  // in the workspace: [lefts], then [rights]
 };
 
 }  // namespace xcorr::fused_fft

@@ -1,5 +1,5 @@
-// What the kernels of the family need to know of a problem, by value: inputs, outputs, and where
-// the window lies in the circular result.
+// The kernel arguments that all kernels of the family share, passed by value: inputs, outputs, and
+// where the window lies in the circular result.
 #pragma once
 
 #include "algorithms/blocks/plan.hpp"
@@ -9,7 +9,7 @@
 
 namespace xcorr::fused_fft {
 
-// Consecutive rows or columns of the circular result that are wanted.
+// Consecutive rows or columns of the circular result that belong to the window.
 struct Range {
   int first, count;
   __device__ __forceinline__ bool has(int i) const {
@@ -17,13 +17,13 @@ struct Range {
   }
 };
 
-// A matrix of the inputs.
+// An input matrix.
 struct Source {
   const float* data;
   int rows, cols;
 };
 
-// One part of v, columns t + step * s of row y, to the outputs of the window.
+// Stores one part of v, which is columns t + step * s of row y, to the outputs of the window.
 template <int kCount>
 __device__ __forceinline__ void store_row(Range rows, Range cols, int y, int t,
                                           const Complex (&v)[kCount], float Complex::* part,
@@ -36,14 +36,14 @@ __device__ __forceinline__ void store_row(Range rows, Range cols, int y, int t,
   }
 }
 
-// By how much to rotate the circular result of length n along one axis, so that shifts
-// first .. last do not wrap around: half of it where that will do, since its phases are signs.
+// By how much to rotate the circular result of length n along one axis, so that shifts first ..
+// last do not wrap around. It is n / 2 where that suffices, since then all phases are signs.
 inline int rotation(Shifts shifts, int n) {
   if (n / 2 + shifts.first >= 0 && n / 2 + shifts.last < n) return n / 2;
   return static_cast<int>((n - shifts.first) % n);
 }
 
-// What kernels need to know of a problem, by value.
+// Base of the kernels' arguments.
 struct FusedProblem {
   FusedProblem() = default;
   FusedProblem(const Problem& q, int ny, int nx, const Complex* root_tables)
@@ -73,8 +73,9 @@ struct FusedProblem {
   __device__ __forceinline__ float* out_of(Index i) const {
     return out + i * rows.count * cols.count;
   }
-  // v: frequencies k1 + Y::first * i of y, and frequency kx, of a left: its conjugate, times what
-  // undoes all scales, and rotated.
+  // v holds frequencies k1 + Y::first * i of y and frequency kx of x of a left's spectrum. It
+  // becomes its conjugate, times the factor that undoes all scales, times the phase that rotates
+  // the result.
   template <typename Y>
   __device__ __forceinline__ void as_left(Complex (&v)[Y::second], int k1, int kx, int nx) const {
     const Complex* const powers_x = roots + 2 * kRootTable;
@@ -92,15 +93,15 @@ struct FusedProblem {
   const Complex* roots = nullptr;
   int left_rows = 0, left_cols = 0, right_rows = 0, right_cols = 0;
   int turn_y = 0, turn_x = 0;
-  Range rows{}, cols{};  // of the circular result, rotated: the window in one piece
-  float scale = 0;       // both inputs come at twice their value
+  Range rows{}, cols{};  // the window in the rotated circular result; it does not wrap
+  float scale = 0;       // spectra of both inputs have twice their true value
 };
 
-// What a kernel does whose blocks hold whole padded matrices: where it gets spectra from and what
-// it makes of them.
+// What a kernel does whose blocks hold whole padded matrices: where it gets spectra from, and where
+// its results go.
 enum class Work {
-  shared_left,  // transforms one left into shared memory, then its rights
-  stored_left,  // rights; the spectra of the lefts lie in the workspace
+  shared_left,  // transforms a left into shared memory, then its rights
+  stored_left,  // transforms rights; spectra of the lefts lie in the workspace
   spectra,      // transforms matrices into the workspace
   pairs,        // both spectra lie in the workspace
 };

@@ -1,5 +1,5 @@
-// Tables of roots of one, which a plan stores in the workspace: correctly rounded from double, so
-// that they cost no accuracy.
+// Tables of roots of one, which a plan stores in the workspace. They are computed in float64 and
+// correctly rounded, so that they cost no accuracy.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,8 @@ static __global__ void store_roots(RootPiece piece, Complex* to) {
   }
 }
 
-// Writes w_n^(k1 t), sign of the inverse, at second * k1 + t, or (`natural`) w_n^k at k.
+// Writes w_n^(k1 t), with the sign of the inverse, at second * k1 + t; or, if `natural`, w_n^k at
+// k.
 template <typename L>
 void store_root_table(bool natural, Complex* to, void* stream) {
   for (int first = 0; first < L::n; first += 256) {
@@ -38,7 +39,7 @@ void store_root_table(bool natural, Complex* to, void* stream) {
   }
 }
 
-// Four tables: passes of x and of y, then powers of x and of y.
+// Four tables: twiddles of the passes of x and of y, then powers for x and for y.
 inline constexpr Index kRootBytes = 4 * kRootTable * static_cast<Index>(sizeof(Complex));
 template <typename Y, typename X>
 void store_root_tables(Complex* to, void* stream) {

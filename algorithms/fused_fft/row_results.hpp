@@ -1,23 +1,24 @@
-// The results sum, above and peaks of a surface that a team of warps has at hand, where the largest
-// output of each row is known. Each lane has one row of the surface, or none: (y, top), with y beyond
-// the rows where it has none, and top NaN where no output is a number.
+// The results sum, above and peaks of a surface that a team of warps can read, where the largest
+// output of each row is known. Each lane has at most one row of the surface and its largest output,
+// (y, top). y is beyond the last row if the lane has none, and top is NaN if the row has no number.
 //
-// - peaks:k takes the local maxima one after the other in their order. A row's largest output bounds
-//   what may be in it. A warp looks into its rows from the largest bound on, until no bound exceeds
-//   the local maximum that it knows, and the first of all warps is the next peak. Its row then may
-//   have another one, of at most the same value.
-// - above looks into the rows whose largest output reaches the threshold.
-// - sum adds in double, in an order that depends on the shape alone.
+// - peaks:k finds the local maxima in their order. A row's largest output is an upper bound of its
+//   local maxima. A warp searches its rows from the largest bound on, until no bound exceeds the
+//   largest local maximum that it has found. The first of all warps is the next peak. After that
+//   its row may have another local maximum, of at most the same value.
+// - above searches the rows whose largest output reaches the threshold.
+// - sum adds in float64, in an order that depends on the shape alone.
 #pragma once
 
 #include "algorithms/blocks/peaks.hpp"
 
 namespace xcorr::fused_fft {
 
-// Of the numbers of outputs: surfaces have fewer columns.
+// Pitch of the numbers of outputs, y * kPlacePitch + x. Surfaces have fewer columns.
 inline constexpr int kPlacePitch = 1024;
 
-// The first local maximum of row y that comes after `previous`, for all lanes of a warp.
+// The first local maximum of row y that comes after `previous` in the order of peaks, returned to
+// all lanes of a warp.
 template <typename Surface>
 __device__ __forceinline__ PeakPlace next_of_row(const Surface& s, int y, int lane,
                                                  PeakPlace previous) {
@@ -37,7 +38,8 @@ template <typename Surface, typename Team>
 __device__ __forceinline__ void write_peaks(const Surface& s, const Team& team, int y, float top,
                                             bool all_finite, float scale,
                                             const ResultRequest& request, Peak* to) {
-  // No local maximum of the lane's row that is left exceeds `bound`; where `known`, it is at `at`.
+  // No local maximum of the lane's row after `previous` exceeds `bound`. If `known`, `bound` is
+  // such a maximum and lies at `at`.
   float bound = y < s.rows ? top : no_number();
   int at = kNowhere;
   bool known = false;
@@ -95,9 +97,9 @@ __device__ __forceinline__ void list_rows(const Surface& s, const Team& team, in
   }
 }
 
-// The result sum, above or peaks of a pair, by all warps of a team, which have met since the surface
-// was complete. Nobody reads it any more when it returns. Outputs are `scale` times what the surface
-// has.
+// The result sum, above or peaks of a pair, by all warps of a team. The team has met since the
+// surface was complete. When it returns, no warp reads the surface any more. Outputs are `scale`
+// times the values of the surface.
 template <typename Surface, typename Team>
 __device__ __forceinline__ void write_result(const Surface& s, const Team& team, int y, float top,
                                              bool all_finite, float scale,

@@ -1,6 +1,7 @@
-// A real row of n values in the registers of one lane, as n / 2 complex values: even columns + i
-// odd ones. Its spectrum comes from the transform of those, frequencies k and n / 2 - k at a time,
-// as twice its value (the product's scale takes that back). Frequencies 0 and n / 2 are real.
+// A real row of n values in the registers of one lane, as n / 2 complex values whose real parts are
+// the even columns and whose imaginary parts are the odd ones. The spectrum of the row follows from
+// the transform of these values, frequencies k and n / 2 - k at a time, as twice its value (the
+// scale of the product undoes that). Frequencies 0 and n / 2 are real.
 #pragma once
 
 #include "algorithms/blocks/short_transforms.hpp"
@@ -23,7 +24,7 @@ constexpr double cosine_of(int k, int n) {
 constexpr float root_re(int k, int n) { return static_cast<float>(cosine_of(k, n)); }
 constexpr float root_im(int k, int n) { return static_cast<float>(cosine_of(4 * k - n, 4 * n)); }
 
-// v times w_n^k, sign of the exponent as kWay says.
+// v times w_n^k, with the sign of the exponent of kWay.
 template <Direction kWay, int k, int kN>
 __device__ __forceinline__ Complex turn_by(Complex v) {
   constexpr int kPart = (k % kN + kN) % kN;
@@ -38,8 +39,9 @@ __device__ __forceinline__ Complex turn_by(Complex v) {
   return turn<kWay>(v, kCosine, kSine);
 }
 
-// z: the transform of n / 2 complex values that are a real row. Becomes twice the row's spectrum,
-// frequencies 1 .. n / 2 - 1 in place, 0 and n / 2 as parts of z[0].
+// z is the transform of the n / 2 complex values of a real row. It becomes twice the row's
+// spectrum: frequencies 1 .. n / 2 - 1 in place, and 0 and n / 2 as the real and imaginary parts of
+// z[0].
 template <int kHalf>
 __device__ __forceinline__ void untangle(Complex (&z)[kHalf]) {
   z[0] = {2 * (z[0].re + z[0].im), 2 * (z[0].re - z[0].im)};
@@ -53,7 +55,7 @@ __device__ __forceinline__ void untangle(Complex (&z)[kHalf]) {
     z[kHalf - k] = conj(sum - turned);
   });
 }
-// The way back, of the real values that are frequencies 0 and n / 2 in parts of x[0].
+// The inverse of untangle(); x[0] holds frequencies 0 and n / 2 as real and imaginary parts.
 template <int kHalf>
 __device__ __forceinline__ void tangle(Complex (&x)[kHalf]) {
   x[0] = {x[0].re + x[0].im, x[0].re - x[0].im};

@@ -1,6 +1,7 @@
-// The last two passes of a tile (block_tile.hpp) whose result stays in the tile: rows back, and the
-// outputs as float32 where their spectra were. Both real rows of a complex row fit: an
-// output row of n numbers lies in the tile's row, whose pitch is more than n / 2 complex values.
+// The last two passes of a tile (block_tile.hpp) whose result stays in the tile: the inverse
+// transforms of rows. The float32 outputs overwrite the spectra. Both real rows of a complex row
+// fit, since an output row has n numbers and the pitch of a tile's row is more than n / 2 complex
+// values.
 //
 //   pass        reads                     transforms            writes
 //   start       tile                      second(x) back        tile
@@ -24,7 +25,7 @@ struct TileSurface {
     const int of_tile = y + first_row;
     return tile + first_col + 2 * (of_tile * T::pitch + of_tile / T::second * kGap);
   }
-  // What a block of rows has beyond its rows.
+  // Padding behind a block of rows, in complex values.
   static constexpr int kGap = T::partner - T::second * T::pitch;
 };
 
@@ -36,27 +37,28 @@ class SurfaceRows {
   static_assert(2 * T::pitch >= kN && T::row_pairs % 4 == 0);
 
  public:
-  // `twiddles` as BlockTransform has them.
+  // `twiddles` is the table that BlockTransform takes.
   __device__ __forceinline__ SurfaceRows(Complex* tile, const Complex* twiddles, WarpPlace my)
       : tile_(tile), twiddles_(twiddles), my_(my) {}
 
-  // The rows of the window, in the tile's rows. tops[y] becomes the largest output of row y of the
-  // window, NaN where none is a number. Whether this lane has met an output of the window that is
-  // NaN or infinite.
+  // Computes the rows of the window in the tile. tops[y] becomes the largest output of row y of the
+  // window, NaN if no output is a number. Returns whether this lane has met an output of the window
+  // that is NaN or infinite.
   __device__ __forceinline__ bool inverse(Range rows, Range cols, float* tops) const {
     bool broken = false;
     each(
         rows, [](int, int) { return 0; },
         [&](int y, int t, const Complex(&v)[kFirst], int) {
-          warp::barrier();  // all lanes have read both rows
+          warp::barrier();  // the rows are overwritten: all lanes have read them
           broken |= store(rows, cols, y, t, v, row(y), tops);
         });
     return broken;
   }
 
-  // take(y, t, v, before(y, t)) for rows of the window, by all lanes of a warp together: v[s] holds column t + second * s
-  // of row y and, as imaginary part, of row y + second. One of both rows may lie outside of the window. What `before`
-  // reads from afar is on its way while the last transform is made.
+  // Calls take(y, t, v, before(y, t)) for rows of the window, by all lanes of a warp together. v[s]
+  // holds column t + second * s of row y as its real part, and of row y + second as its imaginary
+  // part. One of the two rows may lie outside of the window. before(y, t) is called before the last
+  // transform, so that its loads overlap with the transform.
   template <typename Before, typename Take>
   __device__ __forceinline__ void each(Range rows, Before before, Take take) const {
 #pragma unroll 1
@@ -86,8 +88,8 @@ class SurfaceRows {
   }
 
  private:
-  // Units of rows, as BlockTransform has them: four consecutive complex rows, or two that are two
-  // apart, so that the lanes of a warp meet all banks.
+  // Units of rows, as in BlockTransform: four consecutive complex rows, or two that are two apart,
+  // so that the lanes of a warp access all banks.
   static constexpr int kUnits = T::row_pairs / T::rows_of_unit;
   static __device__ __forceinline__ int row_of_unit(int unit, int i) {
     return T::rows_of_unit == 4 ? 4 * unit + i : unit / 2 * 4 + unit % 2 + 2 * i;
@@ -102,7 +104,8 @@ class SurfaceRows {
 #pragma unroll 1
     for (int task = my_.lane; task < T::rows_of_unit * kFirst; task += 32) {
       int k1 = task / T::rows_of_unit;
-      if (T::rows_of_unit == 2 && (k1 == 6 || k1 == 8)) k1 = 14 - k1;  // for other banks
+      // swapped to avoid bank conflicts
+      if (T::rows_of_unit == 2 && (k1 == 6 || k1 == 8)) k1 = 14 - k1;
       Complex* const row0 = row(first_row(row_of_unit(unit, task % T::rows_of_unit)));
       const int block = k1 == 0            ? 0
                         : 2 * k1 == kFirst ? kHalf
@@ -119,7 +122,7 @@ class SurfaceRows {
     }
   }
 
-  // Value t of each k1, times twiddles.
+  // Loads value t of each k1, times its twiddle.
   __device__ __forceinline__ void load(const Complex* row0, int t, Complex (&v)[kFirst]) const {
     const Complex* const straight = row0 + t;
     const Complex* const split = straight + (t < kHalf ? 0 : T::partner - kHalf);
@@ -136,7 +139,7 @@ class SurfaceRows {
     });
   }
 
-  // Outputs t + second * s of rows y and y + second, by all lanes together.
+  // Stores outputs t + second * s of rows y and y + second, by all lanes of a warp together.
   __device__ __forceinline__ bool store(Range rows, Range cols, int y, int t,
                                         const Complex (&v)[kFirst], Complex* row0,
                                         float* tops) const {

@@ -1,15 +1,15 @@
-// The second peak where many rows of a surface have to be looked at, as on smooth surfaces, which have
-// few local maxima: a lane walks down a column, and reads each row once with its neighbours. Where few
-// rows are left, second_of_row() of peaks.hpp is faster.
+// The second peak of a surface of which many rows must be searched. Smooth surfaces, which have few
+// local maxima, are such. A lane walks down a column and reads each row once together with its
+// neighbours. If few rows must be searched, second_of_row() of peaks.hpp is faster.
 #pragma once
 
 #include "algorithms/blocks/peaks.hpp"
 
 namespace xcorr::fused_fft {
 
-// The largest local maximum of rows [begin, end), begin < end, that lies outside the 5 x 5 around the
-// peak and is larger than `least`, of the columns of a lane; NaN if there is none. Only numbers above
-// -infinity are found. What lies before and behind a row is read too, and not used.
+// The largest local maximum in rows [begin, end), begin < end, of the columns of a lane, that lies
+// outside the 5 x 5 around the peak and exceeds `least`; NaN if there is none. Only numbers above
+// -infinity are found. The elements before and after a row in memory are read too, and not used.
 template <typename Surface>
 __device__ __forceinline__ float second_of_rows(const Surface& s, int begin, int end, int lane,
                                                 int peak_y, int peak_x, float least) {
@@ -21,7 +21,7 @@ __device__ __forceinline__ float second_of_rows(const Surface& s, int begin, int
   float best = lowest;
 #pragma unroll 1
   for (int from = 0; from < s.cols; from += warp::kSize) {
-    // Beyond the last column a lane looks at the last one again.
+    // A lane beyond the last column reads the last column again.
     const int x = from + lane < s.cols ? from + lane : s.cols - 1;
     const bool has_left = x > 0, has_right = x + 1 < s.cols;
     const bool near_x = x - peak_x <= 2 && peak_x - x <= 2;

@@ -1,5 +1,6 @@
-// What a warp makes of the 32 x 32 values of a circular result, of which each lane has a row in
-// registers: the window's outputs in shared memory, then the record of their peak or the surface.
+// The epilogue of a warp. Each lane has a row of the 32 x 32 values of a circular result in
+// registers. The warp stores the window's outputs to shared memory, and then writes the record of
+// their peak, or the surface.
 #pragma once
 
 #include "algorithms/blocks/peaks.hpp"
@@ -9,21 +10,21 @@
 
 namespace xcorr::fused_fft {
 
-// Shared memory of a warp: rows of 32 complex values between passes, then rows of 32 outputs. Both
-// pitches let lanes that have a row each, or a column each, meet all banks.
+// Shared memory of a warp: rows of 32 complex values between passes, later rows of 32 outputs. With
+// either pitch lanes that access a row each, or a column each, access all banks.
 struct PairTile {
   static constexpr int exchange = 33, outputs = 17;  // in complex values
   static constexpr int elements = 32 * exchange;
 };
 
-// Where the window lies in the circular result, which is to be rotated by (turn_y, turn_x).
+// Where the window lies in the circular result, which is stored rotated by (turn_y, turn_x).
 struct PairWindow {
   int turn_y, turn_x;
   Range rows, cols;       // after the rotation
   std::uint32_t columns;  // bit x: column x before the rotation is in the window
 };
 
-// The outputs of the window, not scaled.
+// The outputs of the window, not yet scaled.
 struct PairSurface {
   const float* data;
   int rows, cols;
@@ -33,7 +34,7 @@ struct PairSurface {
   }
 };
 
-// v: row `lane` before the rotation, two columns a value.
+// v: row `lane` before the rotation, two columns per complex value.
 __device__ __forceinline__ PairSurface store_outputs(const PairWindow& w, int lane,
                                                      const Complex (&v)[16], Complex* tile) {
   Complex* const to = tile + (lane + w.turn_y) % 32 * PairTile::outputs;
@@ -52,12 +53,12 @@ __device__ __forceinline__ PairSurface store_outputs(const PairWindow& w, int la
   return {first, w.rows.count, w.cols.count};
 }
 
-// The result of a pair by its warp. v as in store_outputs.
+// Writes the result of a pair, by its warp. v is as in store_outputs.
 __device__ __forceinline__ void write_pair_result(const PairSurface& s, const PairWindow& w,
                                                   const ResultRequest& request, float scale,
                                                   int lane, const Complex (&v)[16], Index pair) {
-  // The largest output of the lane's row, and whether all of the row are finite: then all products
-  // with 0 are 0.
+  // The largest output of the lane's row, and whether all of the row are finite: then the sum of
+  // all products with 0 is 0.
   const int y = (lane + w.turn_y) % 32 - w.rows.first;
   const bool has_row = static_cast<unsigned>(y) < static_cast<unsigned>(s.rows);
   float top = no_number(), zero = 0;
@@ -90,8 +91,8 @@ __device__ __forceinline__ void write_pair_result(const PairSurface& s, const Pa
   const int found_x = smallest_of_lanes(here ? lane : kNowhere);
   const int peak_x = exists ? found_x : 0;
 
-  // A second peak: of the row with the largest output away from the peak's row, then of rows whose
-  // largest output is larger than it.
+  // The second peak. The first candidate comes from the row with the largest output away from the
+  // peak's row. Then only rows whose largest output exceeds the candidate are searched.
   const bool is_far = y - peak_y > 2 || peak_y - y > 2;
   const float far = largest_of_lanes(is_far ? top : no_number());
   const int far_y = smallest_of_lanes(is_far && top == far ? y : kNowhere);
@@ -115,7 +116,7 @@ __device__ __forceinline__ void write_pair_result(const PairSurface& s, const Pa
   store_record(request.peaks_of(pair), record);
 }
 
-// All outputs, dense.
+// Writes all outputs, dense.
 __device__ __forceinline__ void write_pair_surface(const PairSurface& s, float scale, int lane,
                                                    float* to) {
   if (lane >= s.cols) return;

@@ -1,5 +1,5 @@
-// The kernel of fused_fft_warp_peak: a warp has a pair of matrices of up to 32 x 32, a lane a column
-// or a row of 32 values in its registers.
+// The kernel of fused_fft_warp_peak: a warp processes a pair of matrices of up to 32 x 32; a lane
+// has a column or a row of 32 values in registers.
 //
 //   pass       a lane has                      makes
 //   load       column x of left + i right      means removed where asked for, sides scaled alike;
@@ -11,9 +11,9 @@
 //   ---- exchange
 //   row        row y, kx <= 16                 a real row of 32 outputs
 //
-// One complex transform has both matrices: with Z that of left + i right, 2 L = Z[k] + conj Z[-k] and
-// 2i R = Z[k] - conj Z[-k]. Columns 0 and 16 of the product are real after the transform over ky, so
-// they go through it as one.
+// One complex transform serves both matrices: if Z is the transform of left + i right, then 2 L =
+// Z[k] + conj Z[-k] and 2i R = Z[k] - conj Z[-k]. Columns 0 and 16 of the product are real after
+// the transform over ky, so they go through it as one.
 #pragma once
 
 #include "algorithms/blocks/divide.hpp"
@@ -28,7 +28,7 @@
 
 namespace xcorr::fused_fft {
 
-// Warps of a block, and blocks that an SM is to hold.
+// Warps per block, and resident blocks per SM that the launch bounds ask for.
 inline constexpr int kPairWarps = 4, kPairBlocks = 5;
 
 enum class PairScore { product, covariance, phase };
@@ -42,7 +42,7 @@ struct PairArguments : PairInputs {
   PhaseWeights phase;
 };
 
-// v: the elements of a pair without pivots, whose outputs are to be multiplied by 2^back.
+// v: the elements of a pair after removal of the pivots. Outputs would be multiplied by 2^back.
 __device__ __forceinline__ PairPhase phase_of_lanes(const PhaseWeights& weights,
                                                     const Complex (&v)[32], int back) {
   Complex sum = v[0];
@@ -50,19 +50,19 @@ __device__ __forceinline__ PairPhase phase_of_lanes(const PhaseWeights& weights,
   for (int y = 1; y < 32; ++y) sum = sum + v[y];
   sum = sum_of_lanes(sum);
   const Complex squares = squares_of_lanes(v);
-  // Without what pivots have left of the means.
+  // The norm without the part of the means that the pivots left.
   const auto norm = [](float of_squares, float of_sum) {
     return sqrtf(fmaxf(of_squares - of_sum * (of_sum * 0x1p-10f), 0.0f));
   };
   return weights.of_pair(norm(squares.re, sum.re), norm(squares.im, sum.im), back);
 }
 
-// v: row `lane` of Z; product: four times the product's values kx < 16, the real parts of 0 and 16
-// as one value. Weighted where kPhase.
+// v: row `lane` of Z. `product` gets four times the product's values at kx < 16, with the real
+// values of 0 and 16 as one complex value. With kPhase the values are weighted.
 template <bool kPhase>
 __device__ __forceinline__ void multiply_row(const PairPhase& phase, int lane,
                                              const Complex (&v)[32], Complex (&product)[16]) {
-  const int mirror = 32 - lane;  // of 0 it is 0 again, as shuffles count
+  const int mirror = 32 - lane;  // 32 for lane 0: a shuffle takes it modulo 32
   Complex last;
   for_each_constant<17>([&](auto index) {
     constexpr int k = decltype(index)::value, kMirror = (32 - k) % 32;
@@ -113,8 +113,8 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
 #pragma unroll 1
   for (std::uint32_t first = blockIdx.x * kPairWarps; first < a.pairs;
        first += gridDim.x * kPairWarps) {
-    // Warps stay together, so that they meet instructions together. Beyond the last pair it is made again,
-    // and not written.
+    // Warps stay together, so that they execute the same instructions at about the same time. A
+    // warp beyond the last pair computes the last pair again and does not write it.
     block::barrier();
     const std::uint32_t mine = first + static_cast<std::uint32_t>(warp);
     const std::uint32_t p = mine < a.pairs ? mine : a.pairs - 1;
@@ -133,7 +133,8 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
       }
     }
     const int back = scale_alike(v);
-    // Kept where no pass puts values, beside the first two rows: registers are short.
+    // These lie in the padding of the first two rows, where no pass stores values, to save
+    // registers.
     Complex& kept = tile[kPitch - 1];
     Complex& kept_phase = tile[2 * kPitch - 1];
     if constexpr (kPhase) {
@@ -148,8 +149,9 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
 #pragma unroll
     for (int x = 0; x < 32; ++x) v[x] = tile[lane * kPitch + x];
     transform<32, Direction::forward>(v);
-    // What pivots have left of the means lies in one value of Z alone: there is no padding, or the
-    // right one has no others that padding of the left one has.
+    // What the pivots left of the means is in one value of Z alone, if there is no padding. With a
+    // padded left and a repeated right (wraps), the right's part is in this value alone, and the
+    // left's other values meet zeros of the right.
     if (kCentred && (a.whole || a.wraps) && lane == 0) v[0] = {0.0f, 0.0f};
     PairPhase phase{};
     if constexpr (kPhase) phase = {a.phase.exponent, kept_phase.re, kept_phase.im};
@@ -178,7 +180,7 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
     } else {
       write_pair_result(surface, a.window, a.request, scale, lane, half, p);
     }
-    warp::barrier();  // the next pair's values take the place of the outputs
+    warp::barrier();  // the next pair's values overwrite the outputs
   }
 }
 

@@ -1,5 +1,6 @@
-// What the two warps of a pair make of the 64 x 64 values of a circular result, which lie in shared
-// memory rotated by half of it: the record of their peak, or the window's outputs.
+// The epilogue of the two warps of a pair. The 64 x 64 values of the circular result lie in shared
+// memory, rotated by half of each axis. It writes the record of their peak, or the outputs of the
+// window.
 #pragma once
 
 #include <bit>
@@ -34,19 +35,21 @@ __device__ __forceinline__ void store_line(Complex* to, const Complex (&v)[kCoun
   }
 }
 
-// What a warp tells the other one, and the largest outputs of its half of each row.
+// What a warp passes to the other one: the largest outputs of its half of each row, and the values
+// below.
 struct alignas(16) WindowNotes {
   float tops[64];
-  Complex sums, squares;  // of its half of 64 x 64
-  // Of the pair, the same in both warps: factors of the sides of 64 x 64, and of the outputs.
+  Complex sums, squares;  // of the warp's half of 64 x 64
+  // The same in both warps: factors of the sides of 64 x 64, and the factor of the outputs.
   Complex sides;
   float back;
   int broken;
 };
 
-// Shared memory of a pair, in complex values: a tile of 32 rows or columns of each warp, both of which
-// then are 64 rows of outputs; half a tile of each; notes of each. A lane that has a row, or a column,
-// in its registers crosses it two values at a time: with these pitches 8 lanes meet all banks.
+// Shared memory of a pair, in complex values: for each warp a tile of 32 rows or columns (both
+// tiles together later hold 64 rows of outputs), half a tile, and notes. A lane that has a row or a
+// column in registers accesses it two values at a time: with these pitches 8 lanes access all
+// banks.
 struct WindowShared {
   static constexpr int pitch = 34, half_pitch = 18;
   static constexpr int tile_size = 32 * pitch, half_size = 32 * half_pitch;
@@ -64,7 +67,7 @@ struct WindowShared {
   WindowNotes* notes;
 };
 
-// Bit i: column i of those that a warp has in the end is in the window.
+// Bit i: the i-th of the 32 columns that a warp has in the epilogue lies in the window.
 struct WindowColumns {
   WindowColumns() = default;
   explicit WindowColumns(Range cols) {
@@ -79,7 +82,7 @@ struct WindowColumns {
   std::uint32_t of_warp[2] = {};
 };
 
-// The outputs of the window, not scaled.
+// The outputs of the window, not yet scaled.
 struct WindowSurface {
   const float* data;
   int rows, cols;
@@ -89,9 +92,9 @@ struct WindowSurface {
   }
 };
 
-// Of a warp's half of rows `lane` and `lane` + 32, the columns in the window: the largest outputs, and
-// whether one is not finite. All products of 0 and finite numbers are 0. kWhole: all columns, but the first one of
-// those of warp 1.
+// Stores, for the columns in the window of a warp's half of rows `lane` and `lane` + 32, the
+// largest outputs, and whether an output is not finite: 0 times a finite number is 0. kWhole: all
+// columns are in the window, except the first column of warp 1.
 template <bool kWhole>
 __device__ __forceinline__ void note_tops(const Complex (&row0)[16], const Complex (&row1)[16],
                                           std::uint32_t columns, Range rows, int lane,
@@ -103,7 +106,7 @@ __device__ __forceinline__ void note_tops(const Complex (&row0)[16], const Compl
     zero0 += 0.0f * of_row0;
     zero1 += 0.0f * of_row1;
   };
-  // All but the shift that a full window does not have.
+  // All columns, except the one at which full windows do not overlap.
   if (kWhole || (columns | 1) == 0xffffffffu) {
     if (columns & 1) see(row0[0].re, row1[0].re);
     see(row0[0].im, row1[0].im);
@@ -126,7 +129,7 @@ __device__ __forceinline__ void note_tops(const Complex (&row0)[16], const Compl
   if (lane == 0) notes.broken = broken;
 }
 
-// order_of() a value, 0 of what is no number.
+// order_of() a value; 0 for a NaN.
 __device__ __forceinline__ std::uint32_t rank_of(float value) {
   const std::uint32_t rank = order_of(value);
   return is_number(value) ? rank : 0;
@@ -136,7 +139,7 @@ __device__ __forceinline__ float value_of_rank(std::uint32_t rank) {
   return value_of_order(rank);
 }
 
-// The first of 64 rows, two of a lane, whose rank is the largest.
+// The first row with the largest rank, of 64 rows; a lane has two of them.
 struct FirstRow {
   bool exists;
   int row;  // lane or lane + 32; 0 where no row has a number
@@ -151,8 +154,9 @@ struct FirstRow {
   }
 };
 
-// The fit of peaks.hpp along one axis. A Gaussian's is that of a parabola through logarithms, of which only
-// differences count: those of neighbours to the middle, which float32 has in full.
+// The fit of peaks.hpp along one axis. A Gaussian's fit is that of a parabola through logarithms.
+// Only the differences of the neighbours' logarithms to the middle's count, which float32 holds to
+// full precision.
 __device__ __forceinline__ AxisFit fit_of_axis(float before, float middle, float after,
                                                bool has_before, bool has_after,
                                                SubPixel sub_pixel) {
@@ -168,9 +172,9 @@ __device__ __forceinline__ AxisFit fit_of_axis(float before, float middle, float
   return fit_along(before, middle, after, has_before, has_after, sub_pixel);
 }
 
-// The largest local maximum of row y that lies outside the 5 x 5 around the peak and is larger than
-// `least`, of columns `lane` and `lane` + 32; NaN if there is none. Both are loaded at once, and most
-// rows end there.
+// The largest local maximum of row y, columns `lane` and `lane` + 32, that lies outside the 5 x 5
+// around the peak and exceeds `least`; NaN if there is none. Both values are loaded at once. Most
+// rows need no further loads.
 __device__ __forceinline__ float second_of_line(const WindowSurface& s, int y, int lane, int peak_y,
                                                 int peak_x, float least) {
   const int late = lane + 32 < s.cols ? lane + 32 : s.cols - 1;
@@ -188,13 +192,14 @@ __device__ __forceinline__ float second_of_line(const WindowSurface& s, int y, i
   return best;
 }
 
-// The record of a pair, by both warps: each finds the peak. Warp 1, which has more to do before, fits its
-// axes, and warp 0 searches the second peak. Each writes what it has found.
+// Writes the record of a pair, by both warps. Each finds the peak. Warp 1, which has more work
+// before the epilogue, fits the peak along both axes, and warp 0 searches the second peak. Each
+// writes its part.
 __device__ __forceinline__ void write_window_peak(const WindowSurface& s, const WindowNotes& mine,
                                                   const WindowNotes& other, Range rows,
                                                   const ResultRequest& request, float scale,
                                                   int warp, int lane, Index pair) {
-  // Rows of the window that the lane looks at, and their largest outputs.
+  // The two rows of the window that the lane has, and their largest outputs.
   const int y0 = lane - rows.first, y1 = y0 + 32;
   const auto top_of = [&](int row) {
     return rows.has(row) ? fmaxf(mine.tops[row], other.tops[row]) : no_number();
@@ -211,7 +216,7 @@ __device__ __forceinline__ void write_window_peak(const WindowSurface& s, const 
   const int peak_x = early != 0 ? lowest_bit(early) : late != 0 ? 32 + lowest_bit(late) : 0;
   Peak* const to = request.peaks_of(pair);
 
-  if (warp == 1) {  // an axis a lane
+  if (warp == 1) {  // one lane per axis
     const bool is_y = lane == 0;
     const int place = is_y ? peak_y : peak_x;
     const bool has_before = exists && lane < 2 && place > 0;
@@ -240,8 +245,9 @@ __device__ __forceinline__ void write_window_peak(const WindowSurface& s, const 
     return;
   }
 
-  // A second peak: of the row with the largest output away from the peak's row, then of rows whose
-  // largest output is larger than it. A smooth surface has many such rows, and the lanes walk down.
+  // The second peak. The first candidate comes from the row with the largest output away from the
+  // peak's row. Then only rows whose largest output exceeds the candidate are searched. A smooth
+  // surface has many such rows; there the lanes walk down columns.
   const auto far_of = [&](int y, std::uint32_t rank) {
     return y - peak_y > 2 || peak_y - y > 2 ? rank : 0;
   };
@@ -276,7 +282,7 @@ __device__ __forceinline__ void write_window_peak(const WindowSurface& s, const 
   if (lane == 0) to->second = exists ? scale * second : no_number();
 }
 
-// All outputs, dense.
+// Writes all outputs, dense.
 __device__ __forceinline__ void write_window_surface(const WindowSurface& s, float scale, int warp,
                                                      int lane, float* to) {
 #pragma unroll 4

@@ -1,34 +1,38 @@
-// Peaks and surfaces of correlations by a transform of 64 x 64 in the registers of two warps: windows of
-// image velocimetry of up to 32 x 32 with boundary zero, and of 64 x 64 with boundary circular. Derived from
-// fused_fft_warp_peak, of which each warp does the same with a quarter of the frequencies at a time.
-// Beyond the paper.
+// Peaks and surfaces of correlations by a transform of 64 x 64 in the registers of two warps:
+// windows of image velocimetry of up to 32 x 32 with boundary zero, and of 64 x 64 with boundary
+// circular. Derived from fused_fft_warp_peak: each warp does the same, with a quarter of the
+// frequencies at a time. Beyond the paper.
 //
-// A transform of 64 x 64 is 32 KB, too much for the registers of a warp, and passes through the shared
-// memory of a block cost more than sums of products do. Even and odd frequencies of each axis are
-// transforms of half the length of the same inputs, turned (kernel.hpp). So:
+// A transform of 64 x 64 takes 32 KB, too much for the registers of a warp, and passes through the
+// shared memory of a block cost more than sums of products do. But the even and the odd frequencies
+// of each axis are transforms of half the length of the same inputs, turned (kernel.hpp). So:
 //
-// - Each of four kinds of frequencies is 32 x 32 values. Two of them are a warp's, one after the other,
-//   with no barrier of the block. Rows and columns of padding are never there: neither loaded, nor
-//   transformed, nor kept.
-// - Both matrices are one complex matrix, half of the products are made, and rows back are real. Sides of
-//   unlike norms are scaled by a power of two first (../pair_scale.hpp).
+// - There are four kinds of frequencies, each of 32 x 32 values. A warp computes two kinds, one
+//   after the other, without a barrier of the block. Rows and columns of padding are neither
+//   loaded, nor transformed, nor stored.
+// - Both matrices form one complex matrix, half of the products are made, and the rows of the
+//   inverse are real. Sides with different norms are scaled by a power of two first
+//   (../pair_scale.hpp).
 // - The two warps of a pair meet three times: to exchange half of their last rows, when the outputs
-//   are in shared memory, and before these make room for the next pair. One fits the peak while the
-//   other searches a second one.
-// - Several pairs are a block, so that their warps meet instructions together.
-// - Windows of a frame are read where they are, at any offset. Means are removed before anything is
-//   rounded: of zero padding twice in registers; of 64 x 64 once, and what that leaves is the zero
-//   frequency of the spectrum, which is set to 0.
-// - Covariances of whole windows of 32 x 32 at all shifts, what velocimetry asks for, have a kernel of their own without
-//   conditions on rows, columns and shifts: fewer instructions are fetched.
+//   are in shared memory, and before the outputs are overwritten by the next pair. One warp fits
+//   the peak while the other one searches a second peak.
+// - A block has several pairs, so that their warps execute the same instructions at about the same
+//   time.
+// - Windows of a frame are read from the frame, at any offset. Means are removed before anything is
+//   rounded: with zero padding twice, in registers; from 64 x 64 once. What then remains of a mean
+//   is in the zero frequency of the spectrum, which is set to 0.
+// - A separate kernel computes covariances of whole windows of 32 x 32 at all shifts, which is what
+//   velocimetry needs. It has no conditions on rows, columns and shifts, so fewer instructions are
+//   fetched.
 //
 // Forms: all four; boundary zero of shapes up to 32 x 32, any window; boundary circular of 64 x 64, any
 // window; scores product and covariance; views windows; results peak (parabola, gaussian) and surface;
 // fp32. No parameters.
 //
-// Limits: a left that many rights share is transformed with each of them. Windows of 64 x 64 are loaded
-// once for each kind of frequencies, from the L1 cache. peak:upsample is refused: it needs the surface. Registers on sm_90: 128 with zero
-// padding, 168 of 64 x 64, no spills; 16 and 12 warps an SM.
+// Limits: a left that many rights share is transformed with each of them. Windows of 64 x 64 are
+// loaded once for each kind of frequencies, from the L1 cache. peak:upsample is refused, since it
+// needs the surface. Registers on sm_90: 128 with zero padding, 168 with 64 x 64, no spills; 16 and
+// 12 warps per SM.
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_windows/kernel.hpp"
 #include "harness/variant.hpp"
@@ -51,7 +55,7 @@ class WindowPlan final : public DevicePlan<float> {
     a_.columns = WindowColumns(a_.cols);
     a_.request = ResultRequest(q);
     kernel_ = kernel_of(folds, covariance, a_.whole && are_all(a_.rows) && are_all(a_.cols));
-    // As many pairs a block as its shared memory has room for, at least one.
+    // As many pairs per block as fit its shared memory, at least one.
     constexpr std::size_t kBytes = sizeof(Complex) * WindowShared::elements;
     int pairs = folds ? kWindowPairs<true> : kWindowPairs<false>;
     while (pairs > 1 && static_cast<std::size_t>(pairs) * kBytes > shared_limit()) pairs /= 2;
@@ -77,7 +81,7 @@ class WindowPlan final : public DevicePlan<float> {
     if (folds) {
       return covariance ? window_kernel<true, true, false> : window_kernel<true, false, false>;
     }
-    // Of products the kernel for whole windows had more values than registers.
+    // For products a kernel for whole windows had more values than registers.
     if (!covariance) return window_kernel<false, false, false>;
     return whole ? window_kernel<false, true, true> : window_kernel<false, true, false>;
   }

@@ -1,12 +1,12 @@
-// The kernel of fused_fft_windows: two warps of a block have a pair. Its transform has 64 x 64 values, of
-// which no thread and no warp has all. Frequencies of a transform of 64 are even or odd, 2 k + c, and
-// those of one kind are a transform of 32:
+// The kernel of fused_fft_windows: two warps of a block process a pair. Its transform has 64 x 64
+// values; no thread and no warp holds all of them. Frequencies of a transform of 64 are even or
+// odd, 2 k + c, and those of one kind are a transform of 32:
 //
 //   sum over y of z[y] w_64^((2 k + c) y) = sum over y < 32 of w_32^(k y) w_64^(c y) (z[y] +- z[y + 32])
 //
-// and z[y + 32] is 0 where matrices have 32 rows and boundary is zero. So warp 0 has the even
-// frequencies of y, warp 1 the odd ones, each with the even and then the odd ones of x. What a warp has
-// is 32 x 32 complex values, a column or a row of 32 in the registers of each lane:
+// where z[y + 32] is 0 if matrices have 32 rows and boundary is zero. So warp 0 has the even
+// frequencies of y and warp 1 the odd ones; each processes the even and then the odd frequencies of
+// x. A warp holds 32 x 32 complex values, a column or a row of 32 in the registers of each lane:
 //
 //   pass       a lane has                       makes
 //   load       column x of left + i right       means removed where asked for; transform over y
@@ -19,14 +19,16 @@
 //   ---- the two warps exchange half of these
 //   outputs    32 columns of rows y and y + 32  sum and difference of both kinds
 //
-// Even kx are 0 .. 16 of a real row, so that columns 0 and 16, real after the pass back, go through it
-// as one. Odd ones are those of frequency 4 j + 1; the others of a real row are their conjugates. A
-// transform of 16 over j has x[n] - i x[n + 16] as its values, turned.
+// Even kx are frequencies 0 .. 16 of a real row of 32. Columns 0 and 16 are real after the inverse
+// transform over ky, so they go through it as one. Odd kx are represented by the frequencies 4 j +
+// 1; the others are the conjugates of these, since rows are real. A transform of 16 over j gives
+// the values x[n] - i x[n + 16], turned.
 //
-// A pair meets some 4,000 instructions one after the other, more than the instruction caches hold for
-// warps that are far apart. So the pairs of a block, which are neighbours in a frame, all meet once a pair,
-// before the records: with one pair a block, warps waited for instructions a third of the time. For the same reason
-// whole windows of which all shifts are wanted have a kernel of their own, without the code that others need.
+// A pair takes about 4,000 instructions in sequence. The instruction caches do not hold them for
+// warps that are at different places. So the pairs of a block, which are neighbours in a frame,
+// meet once per pair, before the records. With one pair per block, warps waited for instructions a
+// third of the time. For the same reason whole windows of which all shifts are asked for have a
+// separate kernel, without the code that other windows need.
 #pragma once
 
 #include "algorithms/blocks/divide.hpp"
@@ -40,13 +42,13 @@
 
 namespace xcorr::fused_fft {
 
-// Pairs that a block has at most, and that an SM is to hold.
+// Max pairs per block, and resident pairs per SM that the launch bounds ask for.
 template <bool kFolds>
 inline constexpr int kWindowPairs = kFolds ? 2 : 4;
 template <bool kFolds>
 inline constexpr int kWindowsResident = kFolds ? 6 : 8;
 inline constexpr int kPairThreads = 2 * warp::kSize;
-// Rows and columns of the result, rotated, at which two matrices of 32 x 32 overlap.
+// Rows and columns of the rotated result at which two matrices of 32 x 32 overlap.
 inline constexpr Range kAllShifts{1, 63};
 
 struct WindowArguments : PairInputs {
@@ -57,20 +59,20 @@ struct WindowArguments : PairInputs {
   ResultRequest request;
 };
 
-// Matrices of 64 x 64 of a pair, one part of a complex matrix each.
+// One matrix of a pair of 64 x 64, which is one part (real or imaginary) of the complex matrix.
 struct FoldedSide {
   const float* data;  // column `lane`
   int pitch;
-  float mean;  // of all elements, nearly; 0 where it stays
+  float mean;  // approximate mean of all elements; 0 if it is not removed
 
-  // Of rows y and y + 32, columns x and x + 32 of the side, with these signs.
+  // Combines rows y and y + 32 and columns x and x + 32 of the side with these signs.
   __device__ __forceinline__ float at(int y, float sign_y, float sign_x) const {
     const float* const top = data + y * pitch;
     const float* const low = top + 32 * pitch;
     const float here = (top[0] - mean) + sign_y * (low[0] - mean);
     return here + sign_x * ((top[32] - mean) + sign_y * (low[32] - mean));
   }
-  // f(values of rows first .. first + count - 1, columns x and x + 32).
+  // Calls f(value) for rows first .. first + count - 1 of columns x and x + 32.
   template <typename F>
   __device__ __forceinline__ void each(int first, int count, F f) const {
 #pragma unroll 16
@@ -81,7 +83,7 @@ struct FoldedSide {
   }
 };
 
-// Of values of a side, about a pivot.
+// Sums of 32 rows of a side and of their squares, about its pivot, over a warp.
 struct FoldedSums {
   float sum = 0, squares = 0;
 
@@ -95,7 +97,8 @@ struct FoldedSums {
     squares = warp::reduce_add(squares);
   }
 };
-// The mean of a side replaces its pivot, which is an element or 0. Returns the sum of squares about it.
+// Replaces the pivot of a side, an element or 0, by the mean. Returns the sum of squares about the
+// mean.
 __device__ __forceinline__ float take_mean(FoldedSide& side, float sum, float squares,
                                            bool removes) {
   if (!removes) return squares;
@@ -103,7 +106,8 @@ __device__ __forceinline__ float take_mean(FoldedSide& side, float sum, float sq
   side.mean += rest;
   return fmaxf(squares - sum * rest, 0.0f);
 }
-// The factors of the sides of a pair with these sums of squares, by each warp alone.
+// The factors of the sides of a pair with these sums of squares. Each warp computes them without
+// the other one.
 __device__ __forceinline__ PairScale scale_of(Complex squares, const FoldedSide& left,
                                               const FoldedSide& right) {
   const auto largest = [](const FoldedSide& side) {
@@ -129,8 +133,9 @@ __device__ __forceinline__ PairScale scale_of(Complex squares, const FoldedSide&
       });
 }
 
-// v: row `lane` of Z, frequencies 2 k + kOdd of x. Four times the conjugates of the product's values: of
-// even ones those of k < 16, the real parts of 0 and 16 as one value; of odd ones those of even k.
+// v: row `lane` of Z, frequencies 2 k + kOdd of x. `product` gets four times the conjugates of
+// values of the product: for even frequencies those of k < 16, with the real values of k = 0 and 16
+// as one complex value; for odd frequencies those of even k.
 template <bool kOdd>
 __device__ __forceinline__ void multiply_half(const Complex (&v)[32], int mirror,
                                               Complex (&product)[16]) {
@@ -151,14 +156,15 @@ __device__ __forceinline__ void multiply_half(const Complex (&v)[32], int mirror
   }
 }
 
-// kFolds: matrices of 64 x 64, which are circular; otherwise such of up to 32 x 32 in zeros. kWhole: all are of
-// 32 x 32, and all shifts are wanted.
+// kFolds: circular matrices of 64 x 64; otherwise matrices of up to 32 x 32, padded with zeros.
+// kWhole: all matrices are 32 x 32, and all shifts are asked for.
 template <bool kFolds, bool kCovariance, bool kWhole>
 __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
                                   kWindowsResident<kFolds> / kWindowPairs<kFolds>)
     window_kernel(WindowArguments a) {
   constexpr int kPitch = WindowShared::pitch;
-  // The same in all lanes, as the compiler then knows: what depends on it costs no register of a lane.
+  // The shuffle tells the compiler that the value is the same in all lanes: what depends on it then
+  // takes no register of a lane.
   const int number = warp::shuffle(static_cast<int>(threadIdx.x) / 32, 0);
   const int of_block = number / 2, warp = number % 2, lane = static_cast<int>(threadIdx.x) % 32;
   Complex* const shared = dynamic_shared<Complex>() + of_block * WindowShared::elements;
@@ -171,7 +177,7 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
   const std::uint32_t pairs = blockDim.x / kPairThreads;
 #pragma unroll 1
   for (std::uint32_t of_all = blockIdx.x * pairs; of_all < a.pairs; of_all += gridDim.x * pairs) {
-    // Beyond the last pair it is made again, with the same result.
+    // Warps beyond the last pair compute the last pair again, with the same result.
     const std::uint32_t mine = of_all + static_cast<std::uint32_t>(of_block);
     const std::uint32_t p = mine < a.pairs ? mine : a.pairs - 1;
     const std::uint32_t l = a.rights_of_left.quotient(p), r = p - l * a.rights_back;
@@ -181,7 +187,7 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
       left = {a.left_view.matrix(a.left_of(l).data, a.left, l) + lane, a.left_view.pitch, 0};
       right = {a.right_view.matrix(a.right_of(r).data, a.right, r) + lane, a.right_view.pitch, 0};
       if constexpr (kCovariance) {
-        // Pivots. Of equal elements nothing is left.
+        // Pivots. If all elements are equal, nothing remains.
         left.mean = left.data[-lane];
         right.mean = right.data[-lane];
       }
@@ -202,8 +208,9 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
       }
       warp::barrier();
     }
-    // One loop, so that the code of a transform of 32 is there once: more than the instruction caches
-    // deliver would cost more than the loop. The way back is a forward transform of conjugates.
+    // One loop, so that the code of a transform of 32 exists once: the loop costs less than
+    // instructions beyond the capacity of the instruction caches. The inverse is a forward
+    // transform of conjugates.
     constexpr int kPasses = kFolds ? 5 : 4;
 #pragma unroll 1
     for (int pass = 0; pass < kPasses; ++pass) {
@@ -231,7 +238,7 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
           } else if (kCovariance) {
             remove_pivots(v);
           }
-          // Both warps have the same values here, and so the same factors.
+          // Both warps have the same values here, and thus compute the same factors.
           const int back = scale_alike(v);
           if (lane == 0) my.notes->back = any_power_of_two(back);
           if (kCovariance && (kWhole || a.whole) && odd) remove_rests(v);
@@ -255,14 +262,15 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
       }
       if (is_columns) {
         if (!kFolds && kCovariance && (kWhole || a.whole) && !odd) {
-          // The even frequencies of 32 equal rows are 0 but for the first one, the sum of the column.
+          // Only frequency 0 of the even frequencies of 32 equal rows is not 0; it is the sum of
+          // the column. Removing the mean thus changes only v[0].
           const Complex sum = sum_of_lanes(v[0]);
           v[0] = v[0] - Complex{sum.re * 0x1p-5f, sum.im * 0x1p-5f};
         }
         if (pass == 0) {
-          meet();  // the outputs of the pair before have been read
+          meet();  // the outputs of the previous pair have been read
         } else {
-          warp::barrier();  // the rows before have been read
+          warp::barrier();  // the previous rows have been read
         }
 #pragma unroll
         for (int ky = 0; ky < 32; ++ky) my.tile[ky * kPitch + lane] = v[ky];
@@ -270,7 +278,7 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
         warp::barrier();
         store_line(my.tile + lane * kPitch, v);
       } else {
-        // What the means have left lies in one value of Z alone: there is no padding.
+        // There is no padding, so what remains of the means is in one value of Z alone.
         if (kFolds && kCovariance && !odd && !odd_x && lane == 0) v[0] = {0.0f, 0.0f};
         Complex half[16];
         Complex* to = my.half;
@@ -295,8 +303,9 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
     tangle(even_x);
     multiply_add_transform<Direction::inverse, false>(even_x);
     multiply_add_transform<Direction::inverse, false>(odd_x);
-    // Columns x < 32 are sums of both kinds of kx, the others differences. Warp 0 keeps the first ones, warp 1 the
-    // others with the opposite sign, which saves a product below.
+    // Columns x < 32 are sums of both kinds of kx, and columns x >= 32 are differences. Warp 0
+    // keeps the sums. Warp 1 keeps the differences with the opposite sign, which saves a product
+    // below.
     Complex keep[16], give[16];
     for_each_constant<16>([&](auto index) {
       constexpr int m = decltype(index)::value;

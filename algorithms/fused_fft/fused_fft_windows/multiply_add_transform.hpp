@@ -1,13 +1,13 @@
-// Transforms of a power of two in the registers of one thread, of whole or of half frequencies, made of fused
-// multiply-adds.
+// Transforms of power-of-two lengths in the registers of one thread, at whole or half frequencies,
+// made of fused multiply-adds.
 //
 //   X[k] = sum over n of v[n] w_N^((k + s) n),  s = 0, or s = 1/2 for the odd frequencies of 2 N values
 //
-// By decimation in time (radix 2): with E and O the transforms of the even and the odd inputs, X[k] and X[k + N/2]
-// are E[k] +- w_N^(k+s) O[k]. A factor that is no quarter turn costs two multiply-adds for the sum, and one for the
-// difference, as 2 E - sum: six instructions in place of ten operations, whatever the factor is. So half
-// frequencies cost hardly more than whole ones: 448 instructions for N = 32 against 388, where a turn of all
-// inputs and the transform of short_transforms.hpp are 540.
+// Decimation in time (radix 2): with E and O the transforms of the even and the odd inputs, X[k]
+// and X[k + N/2] are E[k] +- w_N^(k+s) O[k]. For any factor that is not a quarter turn, the sum
+// takes four FMAs and the difference, computed as 2 E - sum, takes two: six instructions in place
+// of ten operations. So half frequencies cost hardly more than whole ones: 448 instructions for N =
+// 32 against 388. Turning all inputs and calling the transform of short_transforms.hpp takes 540.
 #pragma once
 
 #include "algorithms/fused_fft/row_transforms.hpp"
@@ -17,7 +17,7 @@ namespace xcorr::fused_fft {
 // a and b become a + b w and a - b w, with w = w_kLength^(kNumerator / 2).
 template <Direction kWay, int kNumerator, int kLength>
 __device__ __forceinline__ void butterfly(Complex& a, Complex& b) {
-  constexpr int kRoot = kNumerator % (2 * kLength);  // of 2 kLength
+  constexpr int kRoot = kNumerator % (2 * kLength);  // power of the root w_(2 kLength)
   if constexpr (kRoot == 0) {
     const Complex sum = a + b;
     b = a - b;
@@ -43,7 +43,8 @@ constexpr int bits_reversed(int i, int n) {
   return reversed;
 }
 
-// All stages but the last: v becomes the transforms of its even and of its odd inputs, one behind the other.
+// All stages but the last: v becomes the transform of its even inputs followed by that of its odd
+// inputs.
 template <Direction kWay, bool kHalf, int kN>
 __device__ __forceinline__ void transform_halves(Complex (&v)[kN]) {
   Complex r[kN];
@@ -73,8 +74,9 @@ __device__ __forceinline__ void join_halves(Complex (&v)[kN]) {
     butterfly<kWay, 2 * k + (kHalf ? 1 : 0), kN>(v[k], v[k + kN / 2]);
   });
 }
-// The same, and then v[k] times w_2N^k. With A = w_2N^k E[k] the outputs are A + w_2N^3k O[k] and, a quarter turn
-// later, A - w_2N^3k O[k]: half of the turns are in the factors of the stage.
+// The last stage, followed by a product of v[k] with w_2N^k. With A = w_2N^k E[k] the outputs are A
+// + w_2N^3k O[k] and, a quarter turn later, A - w_2N^3k O[k]: half of the turns are in the factors
+// of the stage.
 template <Direction kWay, int kN>
 __device__ __forceinline__ void join_halves_and_turn(Complex (&v)[kN]) {
   for_each_constant<kN / 2>([&](auto index) {
@@ -85,7 +87,7 @@ __device__ __forceinline__ void join_halves_and_turn(Complex (&v)[kN]) {
   });
 }
 
-// v becomes its transform, in natural order. kHalf: of the frequencies k + 1/2.
+// v becomes its transform, in natural order; with kHalf at the frequencies k + 1/2.
 template <Direction kWay, bool kHalf, int kN>
 __device__ __forceinline__ void multiply_add_transform(Complex (&v)[kN]) {
   transform_halves<kWay, kHalf>(v);

@@ -1,18 +1,21 @@
-// Factors of the windows of frames, as factors_kernel (template_factors.hpp) makes them, from the sums of strips of
-// frame_statistics_kernel (frame_statistics.hpp), and beside the spectra of templates: one block transforms a template,
-// which leaves all other SMs idle.
+// Factors of the windows of frames, as factors_kernel (template_factors.hpp) makes them, from the
+// sums of strips that frame_statistics_kernel stored (frame_statistics.hpp). The kernel runs beside
+// that of the templates' spectra, in which one block transforms a template and all other SMs are
+// idle. Launches overlap as follows:
 //
-//   launch               waits for the one before        lets the next one start
-//   statistics           at its beginning                then: what was before the call has ended
-//   spectra              at its beginning                before that
-//   factors              its last block, before stores   then: all spectra are there; other blocks at their beginning
-//   tiles, of templates  of one, with factors: before   -
-//                        it reads these; all others: at
-//                        their beginning
+//   launch      waits for the previous launch        lets the next launch start
+//   statistics  at its beginning                     after that: work before the call has ended
+//   spectra     at its beginning                     before that
+//   factors     in the last block, before it stores  in the last block after that: all spectra are
+//                                                    stored; in the other blocks at the beginning
+//   tiles       with one template and factors:       -
+//               before it reads the factors;
+//               otherwise at its beginning
 //
-// Factors would wait for spectra, which take longer than a round of their blocks. So they look at counters of frames for
-// sums of strips and for facts (FrameStrips::ready), and tiles put these back to 0. This cannot deadlock: a kernel's
-// blocks start only after every block of the kernel before it has started.
+// If the blocks of factors waited for the previous launch, they would wait for the spectra, which
+// take longer than a round of these blocks. So they poll the counters of frames for sums of strips
+// and for facts (FrameStrips::ready), which the tiles kernel resets to 0. This cannot deadlock: the
+// blocks of a kernel start only after every block of the previous kernel has started.
 #pragma once
 
 #include "algorithms/device/approximations.hpp"
@@ -21,7 +24,8 @@
 
 namespace xcorr::fused_fft {
 
-// The squares of a window about its mean (ncc: about 0) in two passes; 0 where it is constant.
+// The sum of squares of a window about its mean (ncc: about 0), in two passes over its elements; 0
+// if the window is constant.
 __device__ __forceinline__ double exact_squares(const float* at, int rows, int cols, int pitch,
                                                 bool is_centred) {
   const auto each = [&](auto use) {
@@ -46,16 +50,18 @@ __device__ __forceinline__ double exact_squares(const float* at, int rows, int c
   return constant ? 0.0 : squares;
 }
 
-// What is made of the squares of a window: 1 / its norm over the scale of the frame. Of a wide frame, whose tiles have
-// scales of their own, its root instead, which float32 holds whatever the norm is (kernel.hpp, factor_of_wide).
+// What is stored for a window with this sum of squares: 1 / (its norm times the scale of the
+// frame). For a wide frame, whose tiles have different scales, the root of 1 / its norm instead,
+// which float32 holds for every norm (kernel.hpp, factor_of_wide).
 __device__ __forceinline__ float stored_factor(double squares, const FrameFacts& facts) {
   if (facts.wide != 0) return static_cast<float>(inverse_square_root(std::sqrt(squares)));
   return static_cast<float>(inverse_root(squares) *
                             static_cast<double>(inverse_of_power(facts.scale)));
 }
 
-// The factor of a window, without a branch: a thread has several on their way. An infinity or a NaN leaves a NaN. Whether
-// sums are not enough goes to `again`.
+// The factor of a window without a branch, so that the factors of several windows overlap in a
+// thread. A window with an infinity or a NaN gets NaN. Sets `again` if the sums do not decide the
+// factor.
 __device__ __forceinline__ float factor_at_once(const TemplateProblem& q, const WindowTerms& w,
                                                 const RunSums& sums, double pivot, double unscaled,
                                                 bool& again) {
@@ -65,7 +71,7 @@ __device__ __forceinline__ float factor_at_once(const TemplateProblem& q, const 
   return select(window.constant, 0.0f, factor);
 }
 
-// The same with what its sums leave open. `at` is its first element.
+// The factor of a window that factor_at_once() left undecided. `at` is the window's first element.
 __device__ __forceinline__ float factor_again(const TemplateProblem& q, const WindowTerms& w,
                                               const RunSums& sums, double pivot,
                                               const FrameFacts& facts, const float* at) {
@@ -78,8 +84,9 @@ __device__ __forceinline__ float factor_again(const TemplateProblem& q, const Wi
   return squares < 0x1p-1000 ? 0.0f : stored_factor(squares, facts);
 }
 
-// The sums of a block in shared memory: [rows][pitch] of columns, and behind them [rows][group_pitch] of groups of
-// kWindowRun of these. Odd pitches put rows into different banks.
+// Layout of the sums of a block in shared memory: [rows][pitch] sums of columns, then
+// [rows][group_pitch] sums of groups of kWindowRun columns. The pitches are odd, so that rows start
+// at different banks.
 struct BlockSums {
   static constexpr int runs = kFactorCols / kWindowRun;
 
@@ -96,7 +103,7 @@ struct BlockSums {
   }
 
   int cols, pitch;
-  int others;  // groups of which none begins a run, but which windows of the last runs have
+  int others;  // groups at which no run begins, but which windows of the last runs contain
   int group_pitch;
 };
 inline std::size_t factors_shared_bytes(const Problem& q) {
@@ -104,7 +111,7 @@ inline std::size_t factors_shared_bytes(const Problem& q) {
   return sizeof(RunSums) *
          static_cast<std::size_t>(BlockSums(static_cast<int>(q.left.cols)).size());
 }
-// The first of the values (0) or the first of the squares (1), which alternate.
+// The first sum of values (kind 0) or of squares (kind 1); they alternate.
 __device__ __forceinline__ double* sums_of_kind(RunSums* sums, int kind) {
   return &sums->values + kind;
 }
@@ -113,7 +120,8 @@ __device__ __forceinline__ bool is_last_block() {
   return blockIdx.x + 1 == gridDim.x && blockIdx.y + 1 == gridDim.y && blockIdx.z + 1 == gridDim.z;
 }
 
-// A block has kStripRows x kFactorCols windows. grid: columns, rows (in a stride), frames (in a stride).
+// A block computes kStripRows x kFactorCols windows. grid: columns, rows (in a stride), frames (in
+// a stride).
 static __global__ void __launch_bounds__(kFactorsThreads, 4)
     frame_factors_kernel(TemplateProblem q, TemplateMemory memory, FrameStrips strips,
                          const float* right) {
@@ -134,11 +142,12 @@ static __global__ void __launch_bounds__(kFactorsThreads, 4)
 #pragma unroll 1
     for (int row = static_cast<int>(blockIdx.y) * kStripRows; row < q.out_rows;
          row += static_cast<int>(gridDim.y) * kStripRows) {
-      block::barrier();  // the sums of the rows before have been read
+      block::barrier();  // the sums of the previous rows have been read
 #pragma unroll 1
       for (int x = thread; x < places.cols; x += kFactorsThreads) {
         const int at_x = q.first_sx + col + x, at_y = q.first_sy + row;
-        // Windows of the problem have no elements beyond the last row and column. Any stand for these.
+        // No window that is stored has elements beyond the last row and column; loads there are
+        // clamped to it.
         const int own_x = at_x < q.right_cols ? at_x : q.right_cols - 1;
         const int last = q.right_rows - 1 - at_y;
         const float* const column = from + (at_y * q.right_cols + own_x);
@@ -161,7 +170,7 @@ static __global__ void __launch_bounds__(kFactorsThreads, 4)
         }
       }
       block::barrier();
-      // Neighbouring threads have the sums of the values and those of the squares.
+      // Of two neighbouring threads one has the sums of values and the other one those of squares.
       double windows[kWindowRun];
       const int kind = thread % 2, y = thread / 2 % kStripRows, run = thread / (2 * kStripRows);
       double* const of_row = sums_of_kind(places.row(shared, y) + run * kWindowRun, kind);
@@ -169,7 +178,7 @@ static __global__ void __launch_bounds__(kFactorsThreads, 4)
       of_groups[0] = begin_run(windows, of_row);
 #pragma unroll 1
       for (int i = thread; i < 2 * kStripRows * places.others; i += kFactorsThreads) {
-        const int of_y = i / 2 % kStripRows;  // this and `kind` are the same in all rounds
+        const int of_y = i / 2 % kStripRows;  // this and `kind` are the same in all iterations
         const int number = i / (2 * kStripRows) + BlockSums::runs;
         double not_of_a_run[kWindowRun];
         *sums_of_kind(places.groups_of_row(shared, of_y) + number, kind) = begin_run(
@@ -183,12 +192,13 @@ static __global__ void __launch_bounds__(kFactorsThreads, 4)
       if (thread == 0) strips.wait_for_facts(frame, memory.parts);
       block::barrier();
       if (is_last_block()) {
-        wait_for_previous();  // so that no block stays for spectra but this one
+        wait_for_previous();  // only this block stays resident until the spectra are done
         let_next_start();
       }
       const FrameFacts facts = memory.facts[frame];
       const auto unscaled = static_cast<double>(inverse_of_power(facts.scale));  // a power of two
-      // By neighbouring threads for neighbouring places: a run of each lane would be a sector each.
+      // Neighbouring threads store neighbouring factors. If a lane stored a whole run, each lane
+      // would write a different sector.
       constexpr int kRowsAtOnce = kFactorsThreads / kFactorCols;
       static_assert(kRowsAtOnce * kFactorCols == kFactorsThreads);
       const int own_x = thread % kFactorCols, first_y = thread / kFactorCols;

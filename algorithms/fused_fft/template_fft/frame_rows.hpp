@@ -1,5 +1,5 @@
-// The first two passes of a tile (block_tile.hpp) that is a part of a frame: rows of any pitch, whose
-// values are scaled and moved on their way.
+// The first two passes of a tile (block_tile.hpp) that is a part of a frame. The rows have any
+// pitch, and values are scaled and shifted by the pivot as they are loaded.
 #pragma once
 
 #include "algorithms/blocks/template_problem.hpp"
@@ -7,7 +7,7 @@
 
 namespace xcorr::fused_fft {
 
-// A part of a frame: `rows` x `cols` elements, at most as many as a tile has.
+// A part of a frame of `rows` x `cols` elements, no larger than the tile.
 struct FramePart {
   const float* data;
   int pitch, rows, cols;
@@ -20,11 +20,11 @@ class FrameRows {
   static constexpr int kFirst = T::first, kSecond = T::second, kHalf = T::half;
 
  public:
-  // `twiddles` as BlockTransform has them.
+  // `twiddles` is the table that BlockTransform takes.
   __device__ __forceinline__ FrameRows(Complex* tile, const Complex* twiddles, WarpPlace my)
       : tile_(tile), twiddles_(twiddles), my_(my) {}
 
-  // Rows' spectra, as BlockTransform::forward_rows makes them of a dense matrix.
+  // Spectra of the rows, laid out as by BlockTransform::forward_rows.
   __device__ __forceinline__ void forward(const FramePart& from) const {
     const int rest = from.rows % (2 * kSecond);
     const int pairs = from.rows / (2 * kSecond) * kSecond + (rest < kSecond ? rest : kSecond);
@@ -38,7 +38,7 @@ class FrameRows {
   }
 
  private:
-  // Units of rows, as BlockTransform has them.
+  // Units of rows, numbered as in BlockTransform.
   static __device__ __forceinline__ int row_of_unit(int unit, int i) {
     return T::rows_of_unit == 4 ? 4 * unit + i : unit / 2 * 4 + unit % 2 + 2 * i;
   }
@@ -85,7 +85,8 @@ class FrameRows {
     for (int task = my_.lane; task < T::rows_of_unit * kFirst; task += 32) {
       const int q = row_of_unit(unit, task % T::rows_of_unit);
       int k1 = task / T::rows_of_unit;
-      if (T::rows_of_unit == 2 && (k1 == 6 || k1 == 8)) k1 = 14 - k1;  // for other banks
+      // swapped to avoid bank conflicts
+      if (T::rows_of_unit == 2 && (k1 == 6 || k1 == 8)) k1 = 14 - k1;
       if (q >= pairs) continue;
       Complex* const row0 = row(first_row(q));
       const int block = k1 == 0            ? 0

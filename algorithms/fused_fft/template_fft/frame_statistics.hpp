@@ -1,12 +1,13 @@
-// What template_fft makes of templates and frames before it transforms any:
+// What template_fft computes from templates and frames before the transforms:
 //
-//   frame_statistics_kernel  a block a template: its unit template (template_statistics.hpp); other blocks: strips of
-//                            frames
+//   frame_statistics_kernel  one block per template: its unit template (template_statistics.hpp);
+//                            the other blocks: strips of frames
 //
-// A strip is as many rows of a frame as a block of factors has rows of windows. Strips begin where those blocks
-// begin, so that all windows of a block contain whole strips: the sums of a column of a strip, its values and their
-// squares, serve 16 windows each, and the kernel of factors reads 40 rows and sums of three strips for windows of 64
-// rows, where it had to read 79. Sums are float64, about a pivot of the frame: a value near which most others are, or 0
+// A strip is kStripRows rows of a frame, as many as a block of factors has rows of windows. Strips
+// begin where those blocks begin, so that all windows of a block contain whole strips. The sums of
+// a column of a strip, of its values and their squares, serve 16 windows each: for windows of 64
+// rows the kernel of factors reads 40 rows and the sums of three strips, in place of 79 rows. Sums
+// are float64, about a pivot of the frame: a value near which most others are, or 0
 // (template_factors.hpp, window_pivot).
 #pragma once
 
@@ -16,7 +17,7 @@
 
 namespace xcorr::fused_fft {
 
-// The strips of frames, and where what is known of them lies.
+// The strips of frames, and the memory of their sums and pivots.
 struct FrameStrips {
   FrameStrips() = default;
   explicit FrameStrips(const Problem& q)
@@ -24,7 +25,7 @@ struct FrameStrips {
         count(static_cast<int>(ceil_div<Index>(q.right.rows + before, kStripRows))),
         windows(q) {}
 
-  // Blocks of a frame: a thread has a column of a strip.
+  // Blocks per frame: a thread processes a column of a strip.
   Index parts(const Problem& q) const {
     return std::min(ceil_div<Index>(count * q.right.cols, kStatisticsThreads), kMostRangeParts);
   }
@@ -35,7 +36,8 @@ struct FrameStrips {
     return sums + static_cast<Index>(frame) * (count * right_cols);
   }
 
-  // By one thread, for all of its block behind a barrier: all sums of a frame are there, or its facts too.
+  // One thread waits for its block, which then meets at a barrier: until all sums of a frame are
+  // stored, or its facts too.
   __device__ __forceinline__ void wait_for_sums(int frame, int parts) const {
     while (more_than(frame, parts) > 1) back_off<20>();
   }
@@ -46,12 +48,13 @@ struct FrameStrips {
     return load_acquire(ready + frame) - static_cast<std::uint32_t>(parts);
   }
 
-  int before = 0;  // rows that the first strip lacks
-  int count = 0;   // of a frame
+  int before = 0;  // rows that the first strip is short of kStripRows
+  int count = 0;   // strips per frame
   WindowTerms windows;
   RunSums* sums = nullptr;  // [rights][count][right_cols]
   float* pivots = nullptr;  // [rights]
-  // [rights]: 0 between calls; the blocks of a frame whose sums are there, and 1 for its facts.
+  // [rights]: the number of blocks of the frame that have stored their sums, plus 1 when its facts
+  // are stored; 0 between calls.
   std::uint32_t* ready = nullptr;
 };
 
@@ -59,8 +62,8 @@ __device__ __forceinline__ float median_of(float a, float b, float c) {
   return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
 }
 
-// The median of nine values of a frame, where most others are near it; else 0. Every thread finds it: that one did, and
-// the others waited for it, took longer.
+// The median of nine values of a frame if the values near the middle are close to it; else 0. Every
+// thread computes it. Computing it in one thread while the others wait took longer.
 __device__ __forceinline__ float pivot_of(const float* frame, int rows, int cols) {
   const int at_y[] = {rows / 6, rows / 2, rows - 1 - rows / 6};
   const int at_x[] = {cols / 6, cols / 2, cols - 1 - cols / 6};
@@ -77,12 +80,12 @@ __device__ __forceinline__ float pivot_of(const float* frame, int rows, int cols
     high = y == 0 ? most : fminf(high, most);
   }
   const float median = median_of(low, median_of(middle[0], middle[1], middle[2]), high);
-  // `low` and `high` are such values that one of each row is no larger, or no smaller.
+  // At least one value of each row is <= `low`, and at least one is >= `high`.
   const float near = 0x1p-6f * fabsf(median);
   return fabsf(low - median) <= near && fabsf(high - median) <= near ? median : 0.0f;
 }
 
-// The range of all threads of a block, for its first thread, in a fixed order.
+// The range over all threads of a block, reduced in a fixed order and returned to thread 0.
 __device__ __forceinline__ PartRange range_of_threads(PartRange own, int threads) {
   XCORR_SHARED(PartRange, of_warp, warp::kSize);
   const auto of_lanes = [&](int lanes) {
@@ -93,7 +96,7 @@ __device__ __forceinline__ PartRange range_of_threads(PartRange own, int threads
   };
   const int warps = threads / warp::kSize, thread = static_cast<int>(threadIdx.x);
   of_lanes(warp::kSize);
-  block::barrier();  // others may still read those before
+  block::barrier();  // the previous ranges may still be read
   if (warp::lane() == 0) of_warp[thread / warp::kSize] = own;
   block::barrier();
   if (thread < warp::kSize) {
@@ -103,7 +106,7 @@ __device__ __forceinline__ PartRange range_of_threads(PartRange own, int threads
   return own;
 }
 
-// Two blocks an SM, or columns wait for others' loads.
+// Two blocks per SM: with one, columns would wait for the loads of other columns.
 static __global__ void __launch_bounds__(kStatisticsThreads, 2)
     frame_statistics_kernel(TemplateProblem q, TemplateMemory memory, FrameStrips strips,
                             const float* left, const float* right) {
@@ -120,7 +123,7 @@ static __global__ void __launch_bounds__(kStatisticsThreads, 2)
   RunSums* const sums = strips.of_frame(frame, q.right_cols);
   const int columns = strips.count * q.right_cols;
   float values[kStripRows];
-  const float* column = from;  // of the thread
+  const float* column = from;  // the thread's column
   RunSums* to = sums;
   int rows = 0;
   const auto choose = [&](int i) {
@@ -139,7 +142,7 @@ static __global__ void __launch_bounds__(kStatisticsThreads, 2)
     }
   };
   int i = part * kStatisticsThreads + thread;
-  if (i < columns) choose(i);  // on its way while the pivot is found
+  if (i < columns) choose(i);  // its loads overlap with those of the pivot
   const float pivot = q.is_centred ? pivot_of(from, q.right_rows, q.right_cols) : 0.0f;
   if (part == 0 && thread == 0) strips.pivots[frame] = pivot;
   const auto about = static_cast<double>(pivot);
@@ -156,7 +159,8 @@ static __global__ void __launch_bounds__(kStatisticsThreads, 2)
       for (const float value : values) see(value);
     } else {
 #pragma unroll
-      for (int y = 0; y < kStripRows; ++y) see(y < rows ? values[y] : pivot);  // which adds nothing
+      // the pivot adds 0 to the sums
+      for (int y = 0; y < kStripRows; ++y) see(y < rows ? values[y] : pivot);
     }
     *to = own;
     i += memory.parts * kStatisticsThreads;

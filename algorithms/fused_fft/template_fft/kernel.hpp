@@ -1,4 +1,5 @@
-// The kernels of template_fft: spectra of templates, then everything else of a tile of a frame.
+// The kernels of template_fft: one makes the spectra of the templates, the other one correlates a
+// tile of a frame with its templates and writes the scores.
 #pragma once
 
 #include <type_traits>
@@ -14,11 +15,11 @@ namespace xcorr::fused_fft {
 
 template <int kN>
 inline constexpr int kTemplateWarps = kN == 192 ? 24 : BlockTile<kN>::warps;
-// Of a block that transforms a template: fewer, so that no register is spilled. 25 units of columns take
-// two rounds either way.
+// Warps of a block that transforms a template. With 24 warps of the length 192 registers would be
+// spilled; its 25 units of columns take two rounds with 16 warps as with 24.
 template <int kN>
 inline constexpr int kSpectraWarps = kN == 192 ? 16 : BlockTile<kN>::warps;
-// Blocks that an SM is to hold.
+// Resident blocks per SM that the launch bounds ask for.
 constexpr int template_blocks(int n) { return n <= 64 ? 6 : n <= 128 ? 2 : 1; }
 
 // The base is the problem of one template in one tile of a frame.
@@ -27,18 +28,18 @@ struct TemplateFftArguments : FusedProblem {
   TemplateMemory memory;
   const float* frames;
   float* surfaces;       // [pairs][out_rows][out_cols]
-  Complex* spectra;      // of templates
-  PartTop* tops;         // [pairs][tiles]; null where surfaces are asked for
+  Complex* spectra;      // [lefts][BlockTile::spectrum]
+  PartTop* tops;         // [pairs][tiles]; null if surfaces are the result
   std::uint32_t* ready;  // FrameStrips::ready; null without factors
   Divider of_groups, of_tiles, of_tiles_across;
-  int tiles;            // of a frame
-  int group;            // templates that a block takes for one tile
-  std::uint32_t items;  // groups of templates, of tiles, of frames
+  int tiles;            // tiles per frame
+  int group;            // max templates per item
+  std::uint32_t items;  // rights * tiles * groups of templates
 };
-// Where a tile meets several templates: its spectrum waits in the workspace, from where the lane reads it
-// that has stored it.
+// For several templates per tile: the block stores the spectrum of the tile in the workspace. Each
+// lane later reads the values that it stored itself.
 struct ManyTemplates : TemplateFftArguments {
-  Complex* own;  // of each block
+  Complex* own;  // [blocks][BlockTile::spectrum]
 };
 
 template <int kN>
@@ -48,21 +49,22 @@ struct TemplateShared {
   static constexpr std::size_t bytes = sizeof(Complex) * (tile + T::elements);
 };
 
-// Opaque, so that no address is made ready before the passes: registers are short.
+// Opaque to the compiler, so that it computes no address before the passes: that would take
+// registers which the passes need.
 __device__ __forceinline__ WarpPlace template_place(int warps) {
   const int thread = opaque(static_cast<int>(threadIdx.x));
   return {thread / 32, warps, thread % 32};
 }
 
-// What a block works on: in shared memory, not in registers, of which the passes take all.
+// The work item of a block. It lies in shared memory, because the passes use all registers.
 struct TileItem {
   FrameScale scale;
-  int frame, tile, row, col;  // the tile's number in its frame, its first output
+  int frame, tile, row, col;  // `tile` counts within the frame; first output
   int first_template;
-  bool wide;  // FrameFacts
+  bool wide;  // FrameFacts::wide
 };
 
-// The median of what the lanes of a warp have, for all of them.
+// The median of `value` over the lanes of a warp, returned to all lanes.
 __device__ __forceinline__ float median_of_lanes(float value) {
 #pragma unroll
   for (int sorted = 2; sorted <= warp::kSize; sorted *= 2) {  // Batcher's bitonic sort
@@ -76,7 +78,7 @@ __device__ __forceinline__ float median_of_lanes(float value) {
   return warp::shuffle(value, warp::kSize / 2);
 }
 
-// The largest value of a tile that is a number, by all lanes of a warp.
+// The largest finite absolute value of a tile, computed by all lanes of a warp.
 template <int kN>
 __device__ __forceinline__ float largest_of_tile(const TemplateFftArguments& a, const float* from,
                                                  int rows, int cols) {
@@ -96,9 +98,11 @@ __device__ __forceinline__ float largest_of_tile(const TemplateFftArguments& a, 
   return largest;
 }
 
-// What values become before a tile is transformed, by all lanes of a warp: times a power of two, and less a pivot. That
-// is the median of 32 medians of three: its distance from the mean costs digits, and no outlier moves it. Where it is no
-// number, the tile has one that is none, and is lost. One power serves all tiles of a frame, unless the frame is wide.
+// The scale (a power of two) and the pivot that a tile's values get before the transform, computed
+// by all lanes of a warp. All tiles of a frame have the same scale, unless the frame is wide. The
+// pivot is the median of 32 medians of three values: outliers do not move it, but its distance from
+// the mean costs digits. If the pivot is not finite, the tile contains such a value, and its
+// outputs are lost anyway.
 template <int kN>
 __device__ __forceinline__ FrameScale scale_of_tile(const TemplateFftArguments& a,
                                                     const TileItem& item) {
@@ -128,8 +132,9 @@ __device__ __forceinline__ FrameScale scale_of_tile(const TemplateFftArguments& 
   return {scale, -median_of_lanes(median_of(of[0], of[1], of[2])) * scale};
 }
 
-// The factor of an output of a wide frame, of the root that was stored (stored_factor), for its tile's scale. A
-// window that is small beside a fill in its tile gets the largest number: an infinity times a sum of 0 would
+// The factor of an output of a wide frame, from the root that stored_factor() stored, for the scale
+// of the tile. If the tile contains values that are much larger than the window, the factor can
+// exceed float32. Then it is the largest float32 number, since an infinity times a sum of 0 would
 // be NaN.
 __device__ __forceinline__ float factor_of_wide(float root, float scale) {
   constexpr float kLargest = 0x1.fffffep127f;
@@ -137,8 +142,8 @@ __device__ __forceinline__ float factor_of_wide(float root, float scale) {
   return factor > kLargest ? kLargest : factor;
 }
 
-// Spectra of `lefts` templates by as many blocks or fewer, `of_templates`; the blocks behind them store the facts of
-// frames. What comes next starts beside them (frame_factors.hpp).
+// The first `of_templates` blocks compute the spectra of `lefts` templates; the remaining blocks
+// store the facts of frames. The next kernel runs beside this one (frame_factors.hpp).
 template <int kN>
 __global__ void __launch_bounds__(32 * kSpectraWarps<kN>, template_blocks(kN))
     template_spectra_kernel(FusedProblem a, Complex* spectra, int lefts, int of_templates,
@@ -176,14 +181,15 @@ __global__ void __launch_bounds__(32 * kSpectraWarps<kN>, template_blocks(kN))
   }
 }
 
-// Factors of the outputs that a lane has of two rows of a tile.
+// The factors of the outputs of a lane in row y (even) and in row y + second (odd).
 template <int kN>
 struct LaneFactors {
   float even[BlockTile<kN>::first], odd[BlockTile<kN>::first];
 };
 
-// f(s) for the outputs t + second * s of a row, from the last one to the first, s a constant; it may say for more than
-// there are. Four at a time, so that a warp leaves out most of those beyond the last column.
+// Calls f(s), s a compile-time constant, for the outputs t + second * s of a row, from the last s
+// to the first. Calls come in groups of four, and a warp skips groups beyond the last column.
+// Within a group f may be called for columns that do not exist.
 template <int kN, typename F>
 __device__ __forceinline__ void each_output_back(int cols, F f) {
   using T = BlockTile<kN>;
@@ -198,14 +204,15 @@ __device__ __forceinline__ void each_output_back(int cols, F f) {
   });
 }
 
-// The first largest of what a lane has seen.
+// The first largest output that a lane has seen.
 struct LaneTop {
   PeakPlace most = no_place();
   float zero = 0;  // NaN after an infinity or a NaN
 };
 
-// Rows of the circular result become scores in the registers of the last transform, and go to the surface. kWaits: factors
-// come from a launch that has not been waited for.
+// Computes scores from rows of the circular result, in the registers of the last transform, and
+// writes them to the surface. kWaits: the factors come from a launch that this kernel has not yet
+// waited for.
 template <int kN, bool kWaits>
 __device__ __forceinline__ LaneTop write_scores(const TemplateFftArguments& a,
                                                 const SurfaceRows<kN>& tile, int pair,
@@ -227,7 +234,7 @@ __device__ __forceinline__ LaneTop write_scores(const TemplateFftArguments& a,
         if (!q.is_ratio) return of_lane;
         const float* const even = factors + place(y, t);
         const float* const odd = even + kSecond * q.out_cols;
-        // Where a row is beyond the last one, so are all of its outputs.
+        // A row beyond the last one has no outputs.
         const int of_even = y < rows ? cols - t : 0, of_odd = y + kSecond < rows ? cols - t : 0;
         each_output_back<kN>(cols, [&](auto index) {
           constexpr int s = decltype(index)::value;
@@ -255,7 +262,8 @@ __device__ __forceinline__ LaneTop write_scores(const TemplateFftArguments& a,
             const float score = q.is_ratio ? clamped(sum * of_row[s]) : sum;
             if (exists) to[kSecond * s] = score;
             top.zero = exists ? fmaf(0.0f, score, top.zero) : top.zero;
-            const bool is_first = exists && score >= most.value;  // of those behind it
+            // the loop goes backwards: the first of equal scores wins
+            const bool is_first = exists && score >= most.value;
             most = {is_first ? score : most.value, is_first ? first + kSecond * s : most.at};
           });
         };
@@ -280,7 +288,9 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
     twiddles[i] = a.roots[i];
   }
   const TemplateProblem& q = a.q;
-  // Of one template only scores need the launch before, of factors; without factors that is the one of spectra.
+  // With one template, only the epilogue needs the previous launch, that of the factors, and waits
+  // for it there. Without factors the previous launch is that of the spectra, which is waited for
+  // here.
   if (kMany || !q.is_ratio) wait_for_previous();
 #pragma unroll 1
   for (std::uint32_t item = blockIdx.x; item < a.items; item += gridDim.x) {
@@ -289,7 +299,8 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
     if (my.warp == 0) {
       std::uint32_t rest = item;
       TileItem next{};
-      const std::uint32_t group = a.of_groups.split(rest);  // of tiles; rest: of templates
+      // the quotient; `rest` becomes the group of templates
+      const std::uint32_t group = a.of_groups.split(rest);
       next.first_template = static_cast<int>(rest) * a.group;
       rest = group;
       next.frame = static_cast<int>(a.of_tiles.split(rest));
@@ -314,7 +325,8 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
                     kN < cols ? kN : cols, mine.scale});
     }
     block::barrier();
-    // From the last warp on: the first one has the most of all else.
+    // The units of columns go to the warps in reverse order, because warp 0 has more work
+    // elsewhere.
     const BlockTransform<kN> tile(in_tile, twiddles, {my.warps - 1 - my.warp, my.warps, my.lane});
     const auto multiply = [](auto& v, const Complex* with) {
 #pragma unroll
@@ -335,9 +347,10 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
         if (my.lane == 0) tops[my.warp] = top;
       }
       block::barrier();
-      // Warp 0 makes one of all while the others go on.
+      // Warp 0 reduces the tops of all warps while the other warps continue.
       if (a.tops != nullptr && my.warp == 0) {
-        if constexpr (!kMany) wait_for_previous();  // a warp without rows has not
+        // a warp without rows has not waited in the epilogue
+        if constexpr (!kMany) wait_for_previous();
         const PartTop top = top_of_lanes(my.lane < my.warps ? tops[my.lane] : no_top());
         if (my.lane == 0) a.tops[static_cast<Index>(pair) * a.tiles + mine.tile] = top;
       }
@@ -355,7 +368,7 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
       for (int i = 0; i < a.group; ++i) {
         const int left = mine.first_template + i;
         if (left >= q.lefts) {  // the same for all threads
-          block::barrier();     // before warp 0 overwrites what this was read from
+          block::barrier();     // before warp 0 overwrites the item
           break;
         }
         const Complex* const with = a.spectra + static_cast<Index>(left) * T::spectrum;
@@ -370,7 +383,7 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
         finish((mine.first_template + i) * q.rights + mine.frame);
       }
     } else {
-      // In n-to-m there is one template.
+      // n-to-m gets here only with one template.
       const Complex* const with =
           a.spectra +
           static_cast<Index>(q.rights_back > 0 ? 0 : q.left_of(mine.frame)) * T::spectrum;
@@ -380,7 +393,7 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
     }
   }
   if (blockIdx.x == 0 && a.ready != nullptr) {
-    wait_for_previous();  // a block without an item has not; factors have looked at the counters
+    wait_for_previous();  // for a block without items; factors no longer read the counters
 #pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < q.rights; i += 32 * kTemplateWarps<kN>) {
       a.ready[i] = 0;

@@ -1,27 +1,28 @@
-// Template matching by transforms in the shared memory of one block, overlap-save: a frame is cut into
-// tiles as long as the transform, each of which gives the outputs that do not wrap. Derived from
-// fused_fft_block. Beyond the papers, one of which holds that the mean of each window prevents
-// transforms. It cancels: the template without its mean does not see it (template_problem.hpp).
+// Template matching by transforms in the shared memory of one block, overlap-save: a frame is cut
+// into tiles as long as the transform, and each tile gives the outputs that do not wrap. Derived
+// from fused_fft_block. Beyond the papers. One of them states that the mean of each window rules
+// out transforms; but the mean cancels, since the elements of a template without its mean add up to
+// 0 (template_problem.hpp).
 //
-// - Factors of all shifts of a frame, 1 / the norm of its window, are made once for all templates in
-//   float64, from sums of strips of the frame (frame_statistics.hpp), by a kernel that runs beside that of the
-//   templates' spectra (frame_factors.hpp).
-// - A block takes a tile: it reads it less a pivot, the median of some of its values, so that an offset
-//   costs no digits. Transform, product with the template's spectrum, transform back, score and the
-//   first largest score happen in shared memory.
-// - Of several templates the block multiplies the tile's spectrum with one after the other. That
-//   spectrum waits in the L2 cache, and so do those of the templates.
-// - The result peak: the surface stays in the workspace. The tops of tiles say which few tiles the
-//   search for the second peak must read (tile_search.hpp).
+// - A kernel makes the factors of all shifts of a frame, 1 / the norm of the window, once for all
+//   templates, in float64 from sums of strips of the frame (frame_statistics.hpp). It runs beside
+//   the kernel that makes the templates' spectra (frame_factors.hpp).
+// - A block processes one tile. It subtracts a pivot, the median of some of the tile's values, so
+//   that an offset costs no digits. Transform, product with the template's spectrum, inverse
+//   transform, score and the first largest score happen in shared memory.
+// - With several templates the block multiplies the tile's spectrum with one template's spectrum
+//   after the other. All of these spectra are read from the L2 cache.
+// - For the result peak the surface stays in the workspace. The largest output of each tile decides
+//   which few tiles the search for the second peak must read (tile_search.hpp).
 //
 // Forms: all four; shifts at which the frame (right) contains the template (left); scores product,
 // covariance, ncc and zncc; results surface and peak (parabola, gaussian); fp32.
 // Parameters, compile-time:
-//   tile  64, 128, 192   rows and columns of a transform; (tile - template + 1)^2 outputs of it. An SM
-//                        holds 6, 2 and 1 of them
+//   tile  64, 128, 192   rows and columns of a transform, which gives (tile - template + 1)^2
+//                        outputs. An SM holds 6, 2 or 1 tiles of these sizes
 // Limits: a template has at most 3/4 of the rows and columns of a tile. An infinity, a NaN or a very
 // large value spoils the outputs of its tile.
-// In this family, since its transforms are those of fused_fft_block.
+// It belongs to this family because its transforms are those of fused_fft_block.
 #include <algorithm>
 #include <string>
 
@@ -37,7 +38,7 @@ namespace xcorr::fused_fft {
 namespace {
 
 using Tiles = PointAxis<Values<64, 128, 192>>;
-// Spectra of templates; tiles that meet one template, or several.
+// Kernels: spectra of templates; tiles with one template; tiles with several templates.
 using SpectraKernel = void (*)(FusedProblem, Complex*, int, int, TemplateMemory, std::uint32_t*,
                                int);
 using OneKernel = void (*)(TemplateFftArguments);
@@ -53,7 +54,7 @@ Kernel kernel_of(const PlanRequest& request) {
   return find_kernel<Kernel>(XCORR_ID, {request.params.get_int("tile")});
 }
 
-// What else the plan needs to know of a length.
+// Launch parameters of one transform length.
 struct TileFacts {
   unsigned threads, spectra_threads;
   std::size_t shared_bytes;
@@ -68,13 +69,14 @@ TileFacts facts_of(const PlanRequest& request) {
   });
 }
 
-// Of spectra, and of facts of frames, in a launch.
+// Largest number of blocks for spectra, and of blocks for frame facts, in one launch.
 constexpr int kMostBlocks = static_cast<int>(small_if_emulated(65536, 3));
 
 bool is_peak(const Problem& q) { return q.fields.result.kind == ResultKind::peak; }
 bool has_many(const Problem& q) { return q.form == Form::n_to_m && q.lefts > 1; }
 
-// How a problem is cut into tiles of n x n: as few as cover it, of outputs as even as may be.
+// How a frame is cut into the smallest number of tiles of n x n, with outputs spread as evenly as
+// possible.
 struct TemplateTiles {
   TemplateTiles(const Problem& q, int n)
       : down(ceil_div(q.out_rows(), n - q.left.rows + 1)),
@@ -83,12 +85,12 @@ struct TemplateTiles {
         cols(ceil_div(q.out_cols(), across)),
         all(down * across * q.rights) {}
   Index down, across;
-  Index rows, cols;  // of outputs
+  Index rows, cols;  // outputs per tile
   Index all;
 };
 
-// Into how many groups of templates a tile's work is divided, so that the last round of blocks is
-// short: a group costs a transform more.
+// The number of groups into which the templates of a tile are divided, so that the last round of
+// blocks is short. Each group costs one more transform of the tile.
 Index groups_of(Index tiles, Index templates, Index blocks) {
   Index best = 1;
   double least = 0;
@@ -100,7 +102,7 @@ Index groups_of(Index tiles, Index templates, Index blocks) {
   return best;
 }
 
-// The workspace of a point: what is found without memory is its size.
+// The workspace of a point. Constructed on a null workspace it gives the size in bytes.
 struct TemplateFftMemory {
   TemplateFftMemory(const PlanRequest& request, Index blocks, Workspace workspace) {
     const Problem& q = request.problem;
@@ -155,12 +157,12 @@ class TemplateFftPlan final : public DevicePlan<float> {
     const int n = request.params.get_int("tile");
     const TemplateTiles tiles(q, n);
     facts_.store_roots(memory_.roots, request.stream);
-    Problem tile = q;  // one template in one tile
+    Problem tile = q;  // the problem of one template in one tile
     tile.right = {n, n};
     tile.window.sy = {0, tiles.rows - 1};
     tile.window.sx = {0, tiles.cols - 1};
     static_cast<FusedProblem&>(a_) = FusedProblem(tile, n, n, memory_.roots);
-    // Outputs of a tile begin at its first row and column, unrotated.
+    // Outputs of a tile begin at its first row and column; the result is not rotated.
     a_.turn_y = a_.turn_x = a_.rows.first = a_.cols.first = 0;
     a_.q = TemplateProblem(q);
     a_.memory = memory_.of_templates;
@@ -185,7 +187,7 @@ class TemplateFftPlan final : public DevicePlan<float> {
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     launches_.begin(call);
-    // A call that ended between its launches has left counts behind.
+    // A call that failed between its launches leaves counters that are not 0.
     if (a_.ready != nullptr && !counts_are_back_) clear_counts(call.stream);
     counts_are_back_ = false;
     a_.left = a_.memory.units != nullptr ? a_.memory.units : arrays.left;
@@ -233,7 +235,7 @@ class TemplateFftPlan final : public DevicePlan<float> {
   Index blocks_;
   TemplateFftMemory memory_;
   ManyTemplates a_{};
-  bool counts_are_back_ = true;  // at 0
+  bool counts_are_back_ = true;  // the counters are 0
 };
 
 Support supports(const PlanRequest& request) {
@@ -248,7 +250,8 @@ Support supports(const PlanRequest& request) {
   }
   if (TemplateTiles(q, n).all * q.lefts > kIndexLimit) return no("more than 2^31 - 1 tiles");
   const std::size_t bytes = std::max(facts_of(request).shared_bytes, factors_shared_bytes(q));
-  // The device is asked for every size: the emulation's may have less than every real one.
+  // All sizes are checked against the device, since the emulation's limit may be lower than that of
+  // every GPU.
   if (bytes <= shared_limit()) return yes();
   return no("tile=" + std::to_string(n) + ": " + std::to_string(bytes) +
             " bytes of shared memory, and a block has " + std::to_string(shared_limit()));

@@ -1,12 +1,13 @@
-// The result `peak` of surfaces whose makers left the first largest output, the "top", of each of their
-// tiles. The rules are those of peak_search.hpp, which reads all outputs once more for the second
-// peak. Most tiles need not be read:
+// The result `peak` of surfaces for which the first largest output of each tile, the tile's "top",
+// is known. The rules are those of peak_search.hpp, which reads all outputs a second time to find
+// the second peak. Here few tiles are read again:
 //
-//   candidates_kernel    a block a surface: a top that is a local maximum, and not around the peak, is
-//                        the largest local maximum of its tile. The largest of these is a second peak so
-//                        far. Only tiles whose tops exceed it, and are none themselves, may hold a larger
-//   tile_seconds_kernel  blocks for each of those: its outputs; the blocks of other tiles end at once
-//   records_kernel       a warp a surface: the record (peak_search.hpp)
+//   candidates_kernel    a block per surface. A top that is a local maximum, and not around the
+//                        peak, is the largest local maximum of its tile. The largest such top is the
+//                        first candidate for the second peak. A larger local maximum can lie only in
+//                        a tile whose top exceeds this candidate and is no such local maximum
+//   tile_seconds_kernel  reads the outputs of those tiles; the blocks of other tiles end at once
+//   records_kernel       a warp per surface: the record (peak_search.hpp)
 #pragma once
 
 #include <algorithm>
@@ -16,24 +17,25 @@
 
 namespace xcorr::fused_fft {
 
-// So many blocks are to search at once, if there are few surfaces.
+// Target number of blocks that search at once, if there are few surfaces.
 inline constexpr Index kSearchBlocks = small_if_emulated(1024, 30);
-inline constexpr Index kMostSlices = 8;  // of a tile
-// That have blocks of their own in a launch.
+inline constexpr Index kMostSlices = 8;  // per tile
+// Largest number of surfaces that have separate blocks in one launch.
 inline constexpr int kMostSurfaces = static_cast<int>(small_if_emulated(4096, 3));
 
-// Whether a tile is to be read, for local maxima above `least` (NaN: for any).
+// Whether a tile must be read, and for which local maxima: those above `least`; all if it is NaN.
 struct alignas(16) TileScan {
   float least;
-  int peak;  // the place of the surface's peak
+  int peak;  // offset of the surface's peak
   std::uint32_t wanted, spare;
 };
 
-// By value to the kernels. The base has a top for each tile, and a second peak for each slice of one.
+// Kernel argument, by value. The base has a top for each tile, and a second peak for each slice of
+// a tile.
 struct TileSearch : PeakSearch {
   TileScan* scans;           // [pairs][tiles]
-  int slices;                // of a tile, each for a block
-  int tile_rows, tile_cols;  // of outputs; less at the ends of a surface
+  int slices;                // slices per tile; a block processes one slice
+  int tile_rows, tile_cols;  // outputs per tile; fewer at the ends of a surface
   Divider of_across, of_tile_cols;
 
   __device__ __forceinline__ StoredSurface surface(int pair) const {
@@ -41,11 +43,12 @@ struct TileSearch : PeakSearch {
   }
 };
 
-// The largest value of the threads of a block of kSearchThreads, for all of them; NaN where none is a number.
+// The largest value over a block of kSearchThreads threads, returned to all threads; NaN if no
+// value is a number.
 __device__ __forceinline__ float largest_of_block(float value) {
   XCORR_SHARED(float, of_warp, 32);
   value = largest_of_lanes(value);
-  block::barrier();  // those before have been read
+  block::barrier();  // the previous values have been read
   const int thread = static_cast<int>(threadIdx.x);
   if (thread % warp::kSize == 0) of_warp[thread / warp::kSize] = value;
   block::barrier();
@@ -79,7 +82,7 @@ static __global__ void __launch_bounds__(kSearchThreads) candidates_kernel(TileS
       const bool holds =
           exists && !is_around(y, x, peak_y, peak_x) && is_local_maximum(s, y, x, mine.value);
       const float second = holds ? mine.value : no_number();
-      // The other slices get theirs from tile_seconds_kernel, if the tile is read.
+      // tile_seconds_kernel overwrites these values if the tile is read.
       float* const of_slices = search.seconds + (first + i) * search.slices;
       of_slices[0] = second;
       for (int slice = 1; slice < search.slices; ++slice) of_slices[slice] = no_number();
@@ -88,7 +91,8 @@ static __global__ void __launch_bounds__(kSearchThreads) candidates_kernel(TileS
     best = largest_of_block(best);
     for (int i = thread; i < tiles; i += kSearchThreads) {
       const PartTop mine = search.tops[first + i];
-      const bool holds = is_number(search.seconds[(first + i) * search.slices]);  // its own
+      // the top of this tile
+      const bool holds = is_number(search.seconds[(first + i) * search.slices]);
       const bool wanted = mine.at != kNowhere && !holds && !(mine.value <= best);
       search.scans[first + i] = {best, peak, wanted ? 1u : 0u, 0};
     }
@@ -115,7 +119,8 @@ static __global__ void __launch_bounds__(kSearchThreads, 4) tile_seconds_kernel(
     const int first = slice * kSearchThreads + static_cast<int>(threadIdx.x);
     float best = scan.least;
     bool found = false;
-    // Loads before branches: a load behind the branch of the one before would wait for it.
+    // All loads come before the branches: a load after a branch would wait for the load that
+    // decides the branch.
     constexpr int kAtOnce = static_cast<int>(small_if_emulated(8, 2));
 #pragma unroll 1
     for (int i = first; i < size; i += kAtOnce * stride) {
@@ -145,7 +150,7 @@ static __global__ void __launch_bounds__(kSearchThreads, 4) tile_seconds_kernel(
   }
 }
 
-// The search as a problem needs it: memory in the workspace, and the launches.
+// Host side of the search: its memory in the workspace, and its launches.
 class TileSearchPlan {
  public:
   TileSearchPlan() = default;

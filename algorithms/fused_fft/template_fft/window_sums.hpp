@@ -1,27 +1,31 @@
-// Sums of 16 neighbouring windows of one length, a run, by additions alone (template_factors.hpp says why), where the
-// sums of groups of 16 elements are known, a group being what a run begins with:
+// Sums of a run, 16 neighbouring windows of one length, by additions alone (template_factors.hpp
+// says why). The sums of groups of 16 consecutive elements are known; a group starts where a run
+// starts. Window j of a run is the sum of four parts:
 //
-//   window j   [ elements j to 15 | groups 1, 2, .. | what is left | the j elements behind window 0 ]
+//   elements j to 15, groups 1, 2, .., elements after the last group, j elements behind window 0
 //
-// What all windows of a run have is added up once; the first part grows from its end, the last one from its beginning.
-// Windows stay in registers until they are complete, and go to shared memory once.
+// The two middle parts are equal for all windows of a run and are added up once. The first part is
+// summed from its end, the last part from its beginning. Windows stay in registers until they are
+// complete, and are written to shared memory once.
 #pragma once
 
 #include "algorithms/blocks/template_factors.hpp"
 
 namespace xcorr::fused_fft {
 
-// Rows of windows of a block, and of a group of a column.
+// Rows of windows per block, and elements per group of a column.
 constexpr int kStripRows = kTallFactors;
 
-// The compiler converts no element before the one before: registers are short.
+// Keeps the compiler from converting several elements to float64 at once, which would take more
+// registers.
 __device__ __forceinline__ float in_turn(float value) {
   return std::bit_cast<float>(opaque(std::bit_cast<int>(value)));
 }
 
-// A run of a column, values and squares. load(i) is element i, which may lie behind the last window's, sums_of(element)
-// what it adds, group(s) the sums of elements 16 s to 16 s + 15; store(j, sums) takes window j. 16 windows of both
-// sums would take all registers, so there are two halves of 8.
+// The sums of values and squares of a run of a column. load(i) is element i and may be called for
+// elements behind the last window; sums_of(element) is the element's contribution; group(s) is the
+// sums of elements 16 s to 16 s + 15; store(j, sums) takes window j. The run is processed in two
+// halves of 8 windows, because 16 windows of both sums would take all registers.
 template <typename Load, typename SumsOf, typename Group, typename Store>
 __device__ __forceinline__ void sums_of_column(int length, Load load, SumsOf sums_of, Group group,
                                                Store store) {
@@ -55,8 +59,8 @@ __device__ __forceinline__ void sums_of_column(int length, Load load, SumsOf sum
   }
 #pragma unroll 1
   for (int i = whole * kStripRows; i < length; ++i) shared.add(sums_of(load(i)));
-  // Windows of the first half have all elements of the second one; for these `shared` then has the eight elements
-  // behind window 0.
+  // Windows 0 to 7 contain elements 8 to 15, summed here. For windows 8 to 15 `shared` then
+  // includes the eight elements behind window 0.
   RunSums first{};
 #pragma unroll
   for (int k = 0; k < kHalf; ++k) of[k] = load(kHalf + k);
@@ -83,8 +87,9 @@ __device__ __forceinline__ void sums_of_column(int length, Load load, SumsOf sum
   }
 }
 
-// A run of a row, of values or of squares, from shared memory, where both alternate, in two steps, since other threads
-// add up the groups: elements j to 15 become window j, and their sum is the group's.
+// A run of a row, of values or of squares, which alternate in shared memory. It takes two steps,
+// since other threads add up the groups: begin_run() sums elements j to 15 into window j, and
+// returns the sum of the group.
 __device__ __forceinline__ double begin_run(double (&windows)[kWindowRun], const double* elements) {
   double sum = 0;
 #pragma unroll
@@ -94,7 +99,7 @@ __device__ __forceinline__ double begin_run(double (&windows)[kWindowRun], const
   }
   return sum;
 }
-// All else. `groups`: from the run's own.
+// The other three parts. groups[0] is the group at which the run starts.
 __device__ __forceinline__ void finish_run(double (&windows)[kWindowRun], int length,
                                            const double* elements, const double* groups) {
   if (length < kWindowRun) {
