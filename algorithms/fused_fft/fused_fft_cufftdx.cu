@@ -1,22 +1,22 @@
-// fused_fft_block with NVIDIA's transforms in kernels (cuFFTDx): a step that changes who transforms
-// a row or a column, so that own short transforms and the library's can be compared. cuFFTDx is
-// headers in the Python package nvidia-mathdx; a build that does not find them leaves this file
-// out. Beyond the paper.
+// fused_fft_block with NVIDIA's transforms in kernels (cuFFTDx), which compares our short
+// transforms with the library's. cuFFTDx consists of headers in the Python package nvidia-mathdx; a
+// build that does not find them leaves this file out. Beyond the paper.
 //
 // The library is used at the level of a block, where it chooses radices, roots (its tables, and
 // powers of them) and the exchange between threads. The threads of a transform hold a whole row or
-// column in natural order before and after it: thread t has elements t + first * i, `first` of them
-// a transform. One complex description serves rows and columns. The rest is as in fused_fft_block:
+// column in natural order before and after it: `first` threads have one transform, and thread t has
+// elements t + first * i. One complex description serves rows and columns. Everything else is as in
+// fused_fft_block:
 //
-// - Two real rows, `first` apart, are one complex row Z. A thread of a column holds both and takes
-//   them apart from Z[k] and Z[-k]. So a tile is n / 2 rows of n, column k of 0 .. n / 2 uses
-//   elements k and n - k of every row, no other column does, and the inverse packs in place.
+// - Two real rows, `first` apart, form one complex row Z. A thread of a column has Z[k] and Z[-k]
+//   and separates the two rows. So a tile is n / 2 rows of n. Column k of 0 .. n / 2 alone uses
+//   elements k and n - k of every row, and the inverse packs in place.
 // - Product and both directions of a column are one pass in registers. Rows without data are left
 //   out. Phases in the left's spectrum rotate the window. Forms are the same.
 //
-// A tile is crossed four times, not nine, but the library's exchanges cross memory of their own
-// eight times, with two barriers of the block a transform (four at 128). The library has no
-// transforms of inputs that are half zeros, and none of 48 on several threads.
+// A tile is read and written four times in place of nine. But the library's exchanges, in separate
+// memory, add eight times, with two barriers of the block per transform (four at 128). The library
+// has no transforms of inputs that are half zeros, and none of 48 on several threads.
 //
 // Parameters, run time:
 //   left_spectrum         shared: beside the tile, one launch. workspace: two launches.
@@ -45,8 +45,8 @@ namespace {
 
 using Squares = Lengths<32, 64, 96, 128, 192>;
 
-// Elements of a thread, transforms of a block at a time (of n / 2 + 1 columns), most tiles of a
-// block, and blocks that an SM is to hold.
+// Elements per thread, transforms at a time (of n / 2 + 1 columns) and max tiles per block, and
+// resident blocks per SM that the launch bounds ask for.
 struct VendorSetting {
   int elements, batch, most_tiles, resident;
 };
@@ -58,8 +58,8 @@ constexpr VendorSetting setting_of(int n) {
                     : VendorSetting{24, 49, 1, 1};
 }
 
-// Described for one architecture, whichever runs it: the description decides how much memory an
-// exchange takes, which host and kernel must agree on.
+// Described for one architecture, whichever runs it: the description determines how much memory an
+// exchange takes, and host and kernel must agree on that.
 template <int kN, cufftdx::fft_direction kWay>
 using Vendor =
     decltype(cufftdx::Size<kN>() + cufftdx::Precision<float>() +
@@ -67,8 +67,8 @@ using Vendor =
              cufftdx::ElementsPerThread<setting_of(kN).elements>() +
              cufftdx::FFTsPerBlock<setting_of(kN).batch>() + cufftdx::SM<900>() + cufftdx::Block());
 
-// A square tile of rows of packed pairs, and a spectrum, columns one after the other. Frequencies
-// of a thread are threadIdx.x + first * i, i = 0 .. second - 1 (FusedProblem::as_left).
+// A square tile of rows of packed pairs, and a spectrum, stored column after column. A thread has
+// frequencies threadIdx.x + first * i, i = 0 .. second - 1 (FusedProblem::as_left).
 template <int kN>
 struct Square {
   using Forward = Vendor<kN, cufftdx::fft_direction::forward>;
@@ -76,7 +76,7 @@ struct Square {
   static constexpr int n = kN, second = setting_of(kN).elements, first = kN / second;
   static constexpr int batch = setting_of(kN).batch, threads = first * batch;
   static constexpr int columns = kN / 2 + 1, row_pairs = kN / 2;
-  // Lanes of half a warp, `first` along a column and 16 / first columns, meet all banks.
+  // The lanes of half a warp, `first` along a column and 16 / first columns, access all banks.
   static constexpr int pitch = kN + 16 / first, spectrum_pitch = kN + first;
   static constexpr int tile = row_pairs * pitch, spectrum = columns * spectrum_pitch;
   static constexpr std::size_t exchange = Forward::shared_memory_size;
@@ -84,7 +84,8 @@ struct Square {
   static_assert(Forward::storage_size == second && second % 2 == 0 && exchange % 16 == 0);
   static_assert(Inverse::shared_memory_size == exchange && !Forward::requires_workspace);
 
-  // Row pairs that hold any of the first `rows` rows, and the first row of pair q.
+  // The number of row pairs that contain any of the first `rows` rows. first_row(q) is the first
+  // row of pair q.
   static __device__ __forceinline__ int pairs_of(int rows) {
     const int rest = rows % (2 * first);
     return rows / (2 * first) * first + (rest < first ? rest : first);
@@ -93,14 +94,14 @@ struct Square {
 };
 
 struct Arguments : FusedProblem {
-  Complex* spectra;                    // in the workspace: lefts, then rights
+  Complex* spectra;                    // in the workspace: [lefts], then [rights]
   std::uint32_t items;                 // pairs, or matrices to transform
-  std::uint32_t lefts, chunks, chunk;  // blocks of a left, rights of one of them
-  std::uint32_t tiles, rights_back;    // tiles of a block
+  std::uint32_t lefts, chunks, chunk;  // blocks per left, max rights per block
+  std::uint32_t tiles, rights_back;    // tiles per block
   Divider rights_of_left;
 };
 
-// Elements of a thread, `first` apart.
+// Load and store the elements of a thread, `first` apart.
 template <typename S>
 __device__ __forceinline__ void load(Complex (&v)[S::second], const Complex* from) {
 #pragma unroll
@@ -112,15 +113,15 @@ __device__ __forceinline__ void store(const Complex (&v)[S::second], Complex* to
   for (int i = 0; i < S::second; ++i) to[S::first * i] = v[i];
 }
 
-// The passes of all tiles of a block. Every thread comes to every transform, with work or without:
-// barriers are in it, the first before it writes to `exchange`. So what a thread writes to a tile
-// after a transform no other thread still reads from before it.
+// The passes of all tiles of a block. Every thread takes part in every transform, with work or
+// without, since transforms contain barriers. The first barrier is before the write to `exchange`.
+// So after a transform no other thread still reads what it read from a tile before the transform.
 template <typename S>
 struct Passes {
   Complex* tiles;
   void* exchange;
 
-  // source(tile): what to transform.
+  // source(tile) is the matrix to transform.
   template <typename F>
   __device__ __forceinline__ void forward_rows(int count, int rows, F source) const {
     const int pairs = S::pairs_of(rows), tasks = count * pairs;
@@ -147,7 +148,8 @@ struct Passes {
     block::barrier();
   }
 
-  // f(values of a column by frequency, tile, column); where kInverse, back into the tile.
+  // Calls f(values of a column by frequency, tile, column); with kInverse the values are then
+  // transformed back into the tile.
   template <bool kForward, bool kInverse, typename F>
   __device__ __forceinline__ void columns(int count, int rows, F f) const {
     const int pairs = S::pairs_of(rows), tasks = count * S::columns;
@@ -189,7 +191,7 @@ struct Passes {
     block::barrier();
   }
 
-  // Rows x columns of the circular results, dense, to out(tile).
+  // Writes the rows x columns of the circular results to out(tile), dense.
   template <typename F>
   __device__ __forceinline__ void inverse_rows(int count, Range rows, Range cols, F out) const {
     const int tasks = count * S::row_pairs;
@@ -222,7 +224,8 @@ __global__ void __launch_bounds__(S::threads, setting_of(S::n).resident)
   unsigned char* const memory = dynamic_shared<unsigned char>();
   Complex* const left_here = reinterpret_cast<Complex*>(memory + S::exchange);
   const Passes<S> passes{left_here + (kShared ? S::spectrum : 0), memory};
-  // Opaque: or the places of all its phases stay in registers from column to column.
+  // Opaque to the compiler, so that the offsets of all phases do not stay in registers from column
+  // to column.
   const auto as_left = [&](Complex(&v)[S::second], int column) {
     a.as_left<S>(v, opaque(static_cast<int>(threadIdx.x)), column, S::n);
   };

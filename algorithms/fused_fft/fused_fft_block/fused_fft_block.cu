@@ -12,11 +12,11 @@
 //   workspace, where a first kernel stored it. For n-to-m the first kernel transforms every matrix
 //   once, and the second one does products and inverse transforms only. Stored spectra are in the
 //   order of the lanes that made them and will use them, 16 bytes a lane.
-// - A row or a column belongs to one warp from its first pass to its last (block_tile.hpp). A right costs
-//   two barriers of the block. Between them some warps compute while others load or store.
+// - One warp processes a row or a column from its first pass to its last (block_tile.hpp). A right
+//   costs two barriers of the block. Between them some warps compute while others load or store.
 // - The second kernel starts while the first one runs, and the first one starts while the call
 //   before ends (DependentLaunches in launch.hpp).
-// - Rows of padding are not transformed. Where a matrix fills at most half of the padded length, as
+// - Rows of padding are not transformed. If a matrix fills at most half of the padded length, as
 //   equal shapes do with the full window, the first passes read only half of their inputs.
 // - The result of transforms is circular: negative shifts lie at its end. The left's spectrum is
 //   multiplied by complex phases that rotate the result, so that the window is one rectangle of it.
@@ -111,7 +111,7 @@ class FusedPlan final : public DevicePlan<float> {
   unsigned blocks_ = 0;
 };
 
-// f(std::integral_constant of the length).
+// Calls f(std::integral_constant of the length).
 template <typename F>
 auto with_length(const PlanRequest& request, F f) {
   return Squares::with(Squares::square(request.problem), [&](auto length) {
@@ -124,7 +124,8 @@ Support supports(const PlanRequest& request) {
   if (const Support fit = Squares::supports(q); !fit) return fit;
   const std::size_t bytes = with_length(
       request, [&](auto n) { return shared_bytes<decltype(n)::value>(shares_left(request)); });
-  // The device is asked for every size: the emulation's may have less than shared_fits() counts on.
+  // All sizes are checked against the device, since the emulation's limit may be lower than
+  // shared_fits() assumes.
   if (bytes <= shared_limit()) return yes();
   return no("transforms of " + std::to_string(Squares::square(q)) + ": " + std::to_string(bytes) +
             " bytes of shared memory, and a block has " + std::to_string(shared_limit()));

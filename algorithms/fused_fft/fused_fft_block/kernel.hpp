@@ -1,5 +1,5 @@
-// The kernel of fused_fft_block: a block takes matrices or pairs one after the other and does all
-// of each in its shared memory (block_tile.hpp).
+// The kernel of fused_fft_block: a block processes matrices or pairs one after the other, each
+// completely in its shared memory (block_tile.hpp).
 #pragma once
 
 #include "algorithms/blocks/divide.hpp"
@@ -10,7 +10,7 @@
 
 namespace xcorr::fused_fft {
 
-// Blocks that an SM is to hold.
+// Resident blocks per SM that the launch bounds ask for.
 constexpr int resident(int n) { return n <= 64 ? 8 : n <= 96 ? 4 : n <= 128 ? 3 : 1; }
 
 struct BlockArguments : FusedProblem {
@@ -39,7 +39,8 @@ __global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN))
                                 twiddles, {thread / 32, T::warps, thread % 32});
   block::barrier();
 
-  // Stores a spectrum, two values at a time: that of a left conjugated, scaled and rotated.
+  // Stores a spectrum, two values at a time. The spectrum of a left is conjugated, scaled and
+  // rotated first.
   const auto store = [&](Complex* to, bool is_left) {
     return [=, &a](auto& v, int at, int k1, int kx) {
       if (is_left) a.as_left<L>(v, k1, kx, kN);
@@ -101,8 +102,8 @@ __global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN))
       });
       block::barrier();
       tile.inverse_rows(a.rows, a.cols, a.out_of(p));
-      // The next matrix begins with rows, which the warps that have just read them overwrite: no
-      // barrier. Work::pairs begins with columns, which other warps overwrite.
+      // The next matrix begins with rows. Each warp overwrites only rows that it has read itself,
+      // so no barrier is needed. Work::pairs begins with columns, which other warps overwrite.
       if constexpr (!kForward) block::barrier();
     }
   }

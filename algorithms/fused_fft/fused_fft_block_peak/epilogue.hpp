@@ -1,5 +1,5 @@
-// What a block makes of the outputs in its tile: the record of their peak, or all of them in global
-// memory. ../row_results.hpp has the other results.
+// The epilogue of a block: writes the record of the peak of the outputs in its tile, or all outputs
+// to global memory. ../row_results.hpp has the other results.
 #pragma once
 
 #include "algorithms/fused_fft/fused_fft_block_peak/upsample.hpp"
@@ -9,8 +9,8 @@
 
 namespace xcorr::fused_fft {
 
-// Warps of a block: one for each unit of columns, but at 192, where each of the 48 units of rows then
-// has as long, and a thread more registers.
+// Warps per block: one per unit of columns. At 192 there are 24: each warp then has two of the 48
+// units of rows, and a thread gets more registers.
 template <int kN>
 inline constexpr int kPeakWarps = kN == 192 ? 24 : BlockTile<kN>::warps;
 
@@ -20,26 +20,26 @@ struct PeakScratch {
   static constexpr int kParts = ceil_div(kN, 32);
   static_assert(kParts <= kPeakWarps<kN> && kPeakWarps<kN> <= 32);
   float tops[kN];                  // the largest output of each row of the window
-  float firsts[ceil_div(kN, 32)];  // local maxima of one row, by parts of 32 columns
-  float seconds[kPeakWarps<kN>];   // the largest of those that a warp has found
+  float firsts[ceil_div(kN, 32)];  // largest local maximum of each part of 32 columns of one row
+  float seconds[kPeakWarps<kN>];   // the largest local maximum that each warp has found
   std::uint32_t broken[kPeakWarps<kN>];
   TeamScratch team;
-  std::uint32_t pair;  // that the block has
+  std::uint32_t pair;  // the pair that the block processes
 };
 
-// Values with numbers from 0 on, of which a lane has every 32nd. NaN where there is none.
+// Numbered values, of which a lane has every 32nd. A value that does not exist is NaN.
 template <int kParts>
 struct LaneValues {
   float value[kParts];
 
-  // Of all lanes; NaN if there is no number.
+  // The largest value of all lanes; NaN if none is a number.
   __device__ __forceinline__ float largest() const {
     float most = value[0];
 #pragma unroll
     for (int part = 1; part < kParts; ++part) most = fmaxf(most, value[part]);
     return largest_of_lanes(most);
   }
-  // The first number whose value is `of`, which one has.
+  // The number of the first value that equals `of`; there is at least one.
   __device__ __forceinline__ int first(float of, int lane) const {
     float place = no_number();
 #pragma unroll
@@ -50,21 +50,23 @@ struct LaneValues {
   }
 };
 
-// The record of the pair, by all threads of the block, after a barrier behind which the tile and
-// `tops` are complete. Nobody reads the tile any more when it returns. Behind `scratch` lies what
-// interpolation needs.
+// Writes the record of the pair, by all threads of the block, after a barrier that completed the
+// tile and `tops`. When it returns, no thread reads the tile any more. The memory behind `scratch`
+// is that of interpolation.
 //
-// Rows are searched for the second peak only where their largest output is larger than a second
-// peak that is known already: that of the row with the largest output away from the peak. Of a smooth
-// surface it has none, and then all rows are searched: each warp walks down some rows.
+// Rows are searched for the second peak only if their largest output exceeds the first candidate,
+// the largest local maximum of the row with the largest output away from the peak. On a smooth
+// surface that row has none. Then all rows are searched: each warp walks down some of them.
 template <int kN>
 __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch<kN>& scratch,
                                            const ResultRequest& request, const Upsample& upsample,
                                            Peak* to) {
-  // Opaque, so that nothing is made ready before the passes: registers are short.
+  // Opaque to the compiler, so that it computes nothing before the passes, which need the
+  // registers.
   const int thread = opaque(static_cast<int>(threadIdx.x));
   const WarpPlace my{thread / warp::kSize, kPeakWarps<kN>, thread % warp::kSize};
-  // Every warp finds the peak. A lane has a value of each part of 32, all of them on their way at once.
+  // Every warp finds the peak. A lane has one value of each part of 32; the loads of all parts
+  // overlap.
   constexpr int kParts = PeakScratch<kN>::kParts;
   const auto values = [&](int count, auto&& at) {
     LaneValues<kParts> of;
@@ -82,7 +84,7 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
   const auto row = values(s.cols, [&](int x) { return s.row(peak_y)[x]; });
   const int peak_x = exists ? row.first(largest, my.lane) : 0;
 
-  // The row with the largest output that is away from the peak's row.
+  // The row with the largest output outside the rows around the peak.
 #pragma unroll
   for (int part = 0; part < kParts; ++part) {
     const int y = warp::kSize * part + my.lane;
@@ -107,7 +109,8 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
     known = fmaxf(known, scratch.firsts[part]);
   }
 
-  // The rows of a warp, less those before the first and behind the last that may have it.
+  // The rows of a warp, without those before the first and after the last row that may have the
+  // second peak.
   const int each = ceil_div(s.rows, my.warps), begin = my.warp * each;
   const int y = begin + my.lane;
   const bool wanted = my.lane < each && y < s.rows && !(scratch.tops[y] <= known);
@@ -122,12 +125,13 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
   }
   second = largest_of_lanes(second);
   if (my.lane == 0) scratch.seconds[my.warp] = second;
-  // The record is the last warp's, since the first one has a unit of columns more. Its first lanes have
-  // an axis each, whose neighbours are read before others may overwrite the tile.
+  // The last warp writes the record, since the first warp has one unit of columns more. Two lanes
+  // have an axis each. They read the neighbours of the peak before other warps may overwrite the
+  // tile.
   const bool writes = my.warp == my.warps - 1;
   bool broken = false, has_before = false, has_after = false;
   float before = 0, after = 0;
-  int equal = 2;  // outputs of a plateau
+  int equal = 2;  // length of a plateau
   if (writes) {
     broken = my.lane < kPeakWarps<kN> && scratch.broken[my.lane] != 0;
     const bool is_y = my.lane == 0;
@@ -171,20 +175,21 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
     }
   }
   if (request.sub_pixel != SubPixel::upsample || !exists) return;
-  // All warps alike.
+  // All warps take the same branch.
   if (warp::any(my.lane < kPeakWarps<kN> && scratch.broken[my.lane] != 0)) return;
   interpolate_peak(s, upsample, peak_y, peak_x,
                    BlockTeam{my.lane, my.warp, kPeakWarps<kN>, &scratch.team},
                    reinterpret_cast<float*>(&scratch + 1), to);
 }
 
-// The result sum, above or peaks, between barriers as above.
+// Writes the result sum, above or peaks, between barriers as in write_peak().
 template <int kN>
 __device__ __forceinline__ void write_rows_result(const TileSurface<kN>& s,
                                                   PeakScratch<kN>& scratch,
                                                   const ResultRequest& request, Index pair) {
   static_assert(kN <= 32 * kPeakWarps<kN>);
-  // Opaque, so that nothing is made ready before the passes: registers are short.
+  // Opaque to the compiler, so that it computes nothing before the passes, which need the
+  // registers.
   const int thread = opaque(static_cast<int>(threadIdx.x));
   const int lane = thread % warp::kSize, warp = thread / warp::kSize;
   const int y = warp + kPeakWarps<kN> * lane;
@@ -193,7 +198,7 @@ __device__ __forceinline__ void write_rows_result(const TileSurface<kN>& s,
                y < s.rows ? scratch.tops[y] : no_number(), !broken, 1.0f, request, pair);
 }
 
-// All outputs, dense, between barriers as above.
+// Writes all outputs, dense, between barriers as in write_peak().
 template <int kN>
 __device__ __forceinline__ void write_surface(const TileSurface<kN>& s, WarpPlace my, float* to) {
 #pragma unroll 1

@@ -1,38 +1,39 @@
 // Peaks of correlations by transforms in the shared memory of one block: derived from
 // fused_fft_block, whose outputs go to global memory. Beyond the paper.
 //
-// Who measures displacements keeps 32 bytes of a surface of tens of thousands of outputs. Here the
-// last pass leaves the outputs in the tile, as float32 in the place of their spectra, and the block
-// makes the record of them (epilogue.hpp):
+// A measurement of displacements keeps 32 bytes of a surface of tens of thousands of outputs. Here
+// the last pass leaves the outputs in the tile, as float32 where their spectra were, and the block
+// makes the record from them (epilogue.hpp):
 //
-// - The last pass leaves the largest output of each row too. Every warp finds the peak from these and
-//   one row.
-// - The second peak is looked for only in rows whose largest output is larger than a second peak that
-//   is known already: at first the largest local maximum of the row with the largest output away
-//   from the peak. A surface without local maxima is walked down by all warps.
+// - The last pass also stores the largest output of each row. Every warp finds the peak from these
+//   and one row.
+// - The second peak is searched only in rows whose largest output exceeds the first candidate,
+//   which is the largest local maximum of the row with the largest output away from the peak. If
+//   that row has no local maximum, as on smooth surfaces, all warps walk down columns.
 // - With boundary circular there is no padding: the transform is as long as the matrix.
-// - With score phase each product is weighted as it is made; the floor of the weights is in
-//   proportion to the norms of both matrices.
-// - peaks:k, above and sum take the outputs from the tile likewise (../row_results.hpp): lists only look
-//   into rows whose largest output is large enough.
-// - peak:upsample=u is a product of three matrices, the outputs in the middle, in float32
-//   (upsample.hpp).
-// - Windows of frames, and matrices whose means are to be removed (covariance, phase), are copied to the
-//   workspace first, dense and without their means (gather.hpp). fused_fft_warp_peak and fused_fft_windows
-//   read windows where they are, up to 32 x 32 and, circular, 64 x 64.
-// - The spectrum of each left lies in the workspace, for n-to-m those of the rights too
-//   (fused_fft_block with left_spectrum=workspace).
+// - With score phase each product is weighted as soon as it is computed; the floor of the weights
+//   is in proportion to the norms of both matrices.
+// - peaks:k, above and sum also read the outputs from the tile (../row_results.hpp). Lists read
+//   only rows whose largest output is large enough.
+// - peak:upsample=u is a product of three matrices, of which the surface is the middle one, in
+//   float32 (upsample.hpp).
+// - Windows of frames, and matrices whose means must be removed (covariance, phase), are first
+//   copied to the workspace, dense and without their means (gather.hpp). fused_fft_warp_peak and
+//   fused_fft_windows read windows from the frame, up to 32 x 32 and, circular, 64 x 64.
+// - The workspace holds the spectra of all lefts, and for n-to-m those of all rights (as
+//   fused_fft_block with left_spectrum=workspace).
 //
 // Forms: all four; any shape and window with boundary zero, squares with boundary circular; scores
-// product, covariance and, circular, phase; views windows; results peak, peaks:k, above:t:c, sum and surface; fp32. No parameters.
-// Compile time: the length, 32, 48, 64, 96, 128 or 192: with boundary zero the shortest that both
-// axes allow, with boundary circular that of the matrices.
+// product, covariance and, circular, phase; views windows; results peak, peaks:k, above:t:c, sum
+// and surface; fp32. No parameters. Compile time: the length, 32, 48, 64, 96, 128 or 192: with
+// boundary zero the shortest that both axes allow, with boundary circular that of the matrices.
 //
-// Limits: as those of fused_fft_block. above with a threshold of deviations is refused: its medians need
-// all outputs before one can be listed. peak:upsample=20 takes longer than the transforms.
+// Limits: those of fused_fft_block. above with a threshold of deviations is refused, since its
+// medians need all outputs before one can be listed. peak:upsample=20 takes longer than the
+// transforms.
 //
-// Registers on sm_90: 56 to 71 up to length 96, 80 at 192. No spills, but for 4 bytes (n-to-m: 8) once
-// a pair at length 192.
+// Registers on sm_90: 56 to 71 up to length 96, 80 at 192. No spills, except 4 bytes (n-to-m: 8)
+// once per pair at length 192.
 #include <type_traits>
 
 #include "algorithms/blocks/plan.hpp"
@@ -91,7 +92,7 @@ class PeakPlan final : public DevicePlan<float> {
     a_.rights_back = n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
     a_.request = ResultRequest(q);
     if (has_phase(q)) {
-      // Moduli are not to get small, and the weight has all scales.
+      // Moduli must not get small, and the weight contains all scales.
       a_.scale = 1;
       a_.phase = PhaseWeights(q, double{kN} * kN, 4);
     }
@@ -159,7 +160,7 @@ class PeakPlan final : public DevicePlan<float> {
   unsigned blocks_ = 0;
 };
 
-// Of the problem's transforms, 0 where the variant has none.
+// Length of the problem's transforms; 0 if the variant has none that fits.
 int length_of(const Problem& q) {
   if (q.fields.boundary == Boundary::zero) return Squares::square(q);
   const Index n = q.right.rows;
@@ -167,7 +168,7 @@ int length_of(const Problem& q) {
   return Squares::with(static_cast<int>(n), own) ? static_cast<int>(n) : 0;
 }
 
-// f(std::type_identity of the plan of the length).
+// Calls f(std::type_identity<plan of the length>).
 template <typename F>
 auto with_plan(const Problem& q, F f) {
   return Squares::with(length_of(q), [&](auto length) {
@@ -186,7 +187,8 @@ Support supports(const PlanRequest& request) {
   }
   const std::size_t bytes = Squares::with(
       length_of(q), [&](auto length) { return PeakShared<decltype(length)::n>::bytes_of(q); });
-  // The device is asked for every size: the emulation's may have less than shared_fits() counts on.
+  // All sizes are checked against the device, since the emulation's limit may be lower than
+  // shared_fits() assumes.
   if (bytes <= shared_limit()) return yes();
   return no("transforms of " + std::to_string(length_of(q)) + ": " + std::to_string(bytes) +
             " bytes of shared memory, and a block has " + std::to_string(shared_limit()));

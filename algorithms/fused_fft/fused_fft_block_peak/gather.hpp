@@ -1,7 +1,6 @@
-// Matrices as fused_fft_block_peak transforms them, where the inputs are not: windows of a frame, or
-// matrices whose mean is to be removed. Each is written to the workspace once, dense. For the score
-// phase, which knows no scale, each is scaled to a norm of 1 to 2 by a power of two, and its norm is
-// noted.
+// Copies the matrices to the workspace, dense, for fused_fft_block_peak, if the inputs are windows
+// of a frame or if means must be removed. The score phase does not depend on scale, so for phase
+// each matrix is scaled to a norm of 1 to 2 by a power of two, and its norm is stored.
 #pragma once
 
 #include "algorithms/blocks/float_order.hpp"
@@ -21,12 +20,12 @@ struct GatherSide {
   const float* from = nullptr;  // dense, or the frame
   PairView view;
   int rows = 0, cols = 0;
-  float over = 0;  // 1 / the elements of a matrix
+  float over = 0;  // 1 / number of elements
   float* to = nullptr;
 };
 
 struct Gather {
-  // Whether a problem needs it.
+  // Whether a problem needs the copies.
   static bool needed(const Problem& q) {
     return q.fields.score.kind != ScoreKind::product || q.fields.views == Views::windows;
   }
@@ -64,10 +63,10 @@ struct Gather {
   GatherSide left, right;
   std::uint32_t lefts = 0, matrices = 0;
   bool centres = false;
-  ScaledNorm* norms = nullptr;  // where matrices are scaled: of lefts, then of rights
+  ScaledNorm* norms = nullptr;  // if matrices are scaled: [lefts], then [rights]
 };
 
-// The sum over all threads of a block.
+// The sum over all threads of a block, returned to all threads.
 static __device__ __forceinline__ float sum_of_block(float mine, float* of_warp) {
   const int thread = static_cast<int>(threadIdx.x);
   mine = warp::reduce_add(mine);
@@ -79,7 +78,7 @@ static __device__ __forceinline__ float sum_of_block(float mine, float* of_warp)
   return sum;
 }
 
-// The largest absolute value of all threads of a block; NaN, or infinite, where one is.
+// The largest absolute value over all threads of a block; NaN or infinity if a value is that.
 static __device__ __forceinline__ float largest_of_block(float mine, float* of_warp) {
   const int thread = static_cast<int>(threadIdx.x);
   std::uint32_t most = warp::largest(size_bits(mine));
@@ -92,8 +91,9 @@ static __device__ __forceinline__ float largest_of_block(float mine, float* of_w
   return std::bit_cast<float>(most);
 }
 
-// A block a matrix. What is removed is first the first element, then the mean, then what rounding has
-// left of it, so that an offset of the data costs no digits and nothing is left of equal elements.
+// One block per matrix. It subtracts the first element, then the mean, then what rounding has left
+// of the mean. So an offset of the data costs no digits, and nothing remains if all elements are
+// equal.
 static __global__ void __launch_bounds__(kGatherThreads) gather_kernel(Gather a) {
   XCORR_SHARED(float, of_warp, kGatherThreads / warp::kSize);
   wait_for_previous();
@@ -116,7 +116,8 @@ static __global__ void __launch_bounds__(kGatherThreads) gather_kernel(Gather a)
     float mean = 0, rest = 0;
     if (a.centres) {
       const float pivot = *from;
-      // Divided before they are summed: a fill value at the first place may be as large as float32 has.
+      // Values are divided before they are summed: the first element may be a fill value near the
+      // largest float32.
       float sum = 0;
       each([&](int, float value) { sum = fmaf(side.over, value - pivot, sum); });
       mean = pivot + sum_of_block(sum, of_warp);
@@ -126,7 +127,7 @@ static __global__ void __launch_bounds__(kGatherThreads) gather_kernel(Gather a)
     }
     float scale = 1;
     if (a.norms != nullptr) {
-      // First to a largest value of 1 to 2, so that squares stay in the range of float32.
+      // Scales the largest value to [1, 2) first, so that squares stay in the range of float32.
       float most = 0;
       each([&](int, float value) {
         const float size_of = fabsf((value - mean) - rest);

@@ -1,5 +1,5 @@
-// The kernel of fused_fft_block_peak: that of fused_fft_block, whose outputs stay in the tile
-// (rows.hpp) until the record of the pair is made of them (epilogue.hpp).
+// The kernel of fused_fft_block_peak: as that of fused_fft_block, but the outputs stay in the tile
+// (surface_rows.hpp), from which the block makes the record of the pair (epilogue.hpp).
 #pragma once
 
 #include "algorithms/blocks/divide.hpp"
@@ -13,13 +13,13 @@
 
 namespace xcorr::fused_fft {
 
-// Blocks that an SM is to hold.
+// Resident blocks per SM that the launch bounds ask for.
 constexpr int peak_blocks(int n, bool phase) {
   return n <= 48 ? 8 : n <= 64 ? 7 - phase : n <= 96 ? 4 : n <= 128 ? 2 : 1;
 }
 
 struct PeakArguments : FusedProblem {
-  Complex* spectra;     // in the workspace: lefts, then rights
+  Complex* spectra;     // in the workspace: [lefts], then [rights]
   std::uint32_t items;  // pairs, or matrices to transform
   std::uint32_t lefts;
   Divider rights_of_left;
@@ -34,7 +34,7 @@ struct PeakShared {
   using T = BlockTile<kN>;
   static constexpr std::size_t tile = kN, scratch = tile + T::elements;  // in complex values
   static constexpr std::size_t bytes = sizeof(Complex) * scratch + sizeof(PeakScratch<kN>);
-  // With what the result of a problem needs.
+  // Including the memory that the result of the problem needs.
   static std::size_t bytes_of(const Problem& q) {
     const Index line = is_upsampled(q) ? q.out_rows() * Upsample::kTogether : 0;
     return bytes + sizeof(float) * static_cast<std::size_t>(line);
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < kN; i += 32 * kPeakWarps<kN>) twiddles[i] = a.roots[i];
   wait_for_previous();
-  // A kernel that fills the device does not call it.
+  // The other kernels fill the device and do not call let_next_start().
   if constexpr (kWork == Work::spectra) {
     clear_header(a.request);
     let_next_start();
@@ -63,7 +63,8 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
 
 #pragma unroll 1
   for (std::uint32_t p = blockIdx.x; p < a.items; p += gridDim.x) {
-    // Opaque, so that no address is made ready before the loop: registers are short.
+    // Opaque to the compiler, so that it computes no address before the loop: that would take
+    // registers which the passes need.
     const int place = opaque(thread);
     const WarpPlace my{place / 32, kPeakWarps<kN>, place % 32};
     const BlockTransform<kN> tile(in_tile, twiddles, my);
@@ -82,7 +83,7 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
           });
       block::barrier();
     } else {
-      // Taken from there at the end, not from a register, of which the passes take all.
+      // Kept in shared memory until the end, because the passes use all registers.
       if (place == 0) scratch.pair = p;
       const std::uint32_t l = a.rights_of_left.quotient(p), r = p - l * a.rights_back;
       if constexpr (kForward) {
@@ -91,7 +92,8 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
       }
       const Complex* const left = a.spectra + static_cast<Index>(l) * T::spectrum;
       const Complex* const right = a.spectra + static_cast<Index>(a.lefts + r) * T::spectrum;
-      // v: values of the right where the tile has them; then of the product.
+      // v holds values of the right if they come from the tile; then it holds values of the
+      // product.
       const auto multiply = [&](auto& v, int at) {
 #pragma unroll
         for (int i = 0; i < L::second; i += 2) {

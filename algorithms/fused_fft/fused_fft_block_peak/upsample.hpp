@@ -1,12 +1,13 @@
-// peak:upsample=u of a surface that lies in the tile. The surface is taken as one period and
-// interpolated by its Fourier series at multiples of 1 / u in a region of 1.5 pixels around the peak
-// (Guizar-Sicairos et al. 2008):
+// peak:upsample=u of a surface that lies in the tile. The surface is taken as one period of a
+// periodic function. Its Fourier series is evaluated at multiples of 1 / u in a region of 1.5
+// pixels around the peak (Guizar-Sicairos et al. 2008):
 //
 //   sum over y, x of  D(y - peak_y - dy)  out[y][x]  D(x - peak_x - dx),
 //
-// with D the Dirichlet kernel. That is the product of three matrices, of which the outer two depend on
-// the distance from the peak alone: the plan makes tables of them. A block makes 32 columns of points at
-// a time, first of all rows of the surface, then of all rows of points.
+// with D the Dirichlet kernel. That is a product of three matrices. The outer two depend on the
+// distance from the peak alone, so the plan stores tables of them. A block computes 32 columns of
+// points at a time: first over all columns of the surface, for each of its rows, then over all rows
+// of the surface.
 #pragma once
 
 #include <cmath>
@@ -17,7 +18,7 @@
 
 namespace xcorr::fused_fft {
 
-// Made on the host, given to kernels by value.
+// Made on the host and passed to kernels by value.
 struct Upsample {
   Upsample() = default;
   explicit Upsample(const Problem& q)
@@ -27,7 +28,7 @@ struct Upsample {
 
   static constexpr int kTogether = 32;  // points along x
   int factor = 1;
-  int points = 0, pitch = 0;          // along an axis; of a line of the tables
+  int points = 0, pitch = 0;          // points along an axis; pitch of a table
   const float* of_rows = nullptr;     // [distance along y][pitch]
   const float* of_columns = nullptr;  // [distance along x][pitch]
 
@@ -43,21 +44,21 @@ inline bool is_upsampled(const Problem& q) {
          q.fields.result.sub_pixel == SubPixel::upsample;
 }
 
-// Numbers of the table of an axis of `length` outputs: whole pieces.
+// Number of floats of the table of an axis of `length` outputs, rounded up to whole pieces.
 inline Index table_size(const Upsample& up, Index length) {
   constexpr Index kPiece = sizeof(RootPiece) / sizeof(float);
   return ceil_div(length * up.pitch, kPiece) * kPiece;
 }
-// Weight of the output that lies `distance` after the peak.
+// Weight, at a point, of the output that lies `distance` after the peak.
 inline double weight_of(const Upsample& up, Index length, Index distance, Index point) {
   constexpr double kPi = 3.14159265358979323846;
-  // How far the output lies from the point, in units of 1 / factor: without rounding.
+  // Distance of the output from the point in units of 1 / factor; an integer, so without rounding.
   const Index steps = distance * up.factor - (point - up.points / 2);
   if (steps % (length * up.factor) == 0) return 1;
   if (steps % up.factor == 0) return 0;
   const double x = static_cast<double>(steps) / up.factor, n = static_cast<double>(length);
   const double weight = std::sin(kPi * x) / (n * std::sin(kPi * x / n));
-  // Of an even length the highest frequency has half of its coefficient on either side.
+  // For an even length the coefficient of the highest frequency is split between both signs.
   return length % 2 == 0 ? weight * std::cos(kPi * x / n) : weight;
 }
 inline void store_weights(const Upsample& up, Index length, float* to, void* stream) {
@@ -75,20 +76,21 @@ inline void store_weights(const Upsample& up, Index length, float* to, void* str
   }
 }
 
-// Four neighbouring numbers of a table.
+// Four consecutive weights of a table.
 struct alignas(16) FourWeights {
   float of[4];
 };
 
-// Sets the fit of a record, by all threads of the block, which have met since the tile was complete.
-// Nobody reads the tile any more when it returns. `along` has rows x kTogether numbers.
+// Sets the sub-pixel shifts of a record, by all threads of the block, which have met since the tile
+// was complete. When it returns, no thread reads the tile any more. `along` has room for rows x
+// kTogether floats.
 template <int kN>
 __device__ __forceinline__ void interpolate_peak(const TileSurface<kN>& s, const Upsample& up,
                                                  int peak_y, int peak_x, const BlockTeam& team,
                                                  float* along, Peak* to) {
   constexpr int kTogether = Upsample::kTogether, kRows = 4;
   const int lane = team.lane;
-  // Distances from the peak begin with that of the first row or column.
+  // Distances start with that of the first row or column from the peak, modulo the length.
   const int first_y = peak_y > 0 ? s.rows - peak_y : 0;
   const int first_x = peak_x > 0 ? s.cols - peak_x : 0;
   PeakPlace best = no_place();
@@ -133,7 +135,7 @@ __device__ __forceinline__ void interpolate_peak(const TileSurface<kN>& s, const
         best = first_of(best, place_of(sum[k], (i + k) * up.points + first + lane));
       }
     }
-    block::barrier();  // the next points come where these were
+    block::barrier();  // the next points overwrite these
   }
   best = team.first_of_all(first_of_lanes(best), 0);
   if (team.warp == 0 && lane == 0 && best.at != kNowhere) {

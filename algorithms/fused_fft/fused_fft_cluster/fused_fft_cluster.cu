@@ -3,11 +3,11 @@
 // block each. Beyond the paper.
 //
 // The kernel has three phases: rows, columns with the product, rows again, with a barrier of the
-// cluster between them. The image between phases lies in the shared memory of the cluster's blocks,
-// each of which owns some columns. In the phases over rows a block transforms its share of the rows
-// and stores them into, or loads them from, the blocks that own the columns. The phase over columns
-// is local. The first right is transformed beside the left, whose spectrum then stays for all
-// rights of the cluster.
+// cluster between them. Between phases the image lies in the shared memory of the cluster's blocks;
+// each of them owns some columns. In the phases over rows a block transforms its share of the rows
+// and stores them to, or loads them from, the blocks that own the columns. The phase over columns
+// is local. The first right is transformed together with the left. The spectrum of the left then
+// stays for all rights of the cluster.
 //
 // Forms: all four; n-to-m transforms each right again for every left, which fused_fft_lanes does
 // not. Any shape and window; fp32. No parameters. Compile time: the length, 64, 128, 192, 256, 384
@@ -38,8 +38,8 @@ void (*kernel_of(ClusterShape<kN>))(ClusterArguments) {
   return cluster_kernel<kN>;
 }
 
-// Clusters that the device holds at once; zero where its groups of SMs are too small. Allows the
-// kernel what it needs, which a plan does once and not every launch.
+// Number of clusters that the device holds at once; 0 if its groups of SMs are too small. It also
+// sets the kernel's attributes, which a plan does once and not with every launch.
 template <typename S>
 Index resident_clusters() {
   const auto kernel = kernel_of(S{});

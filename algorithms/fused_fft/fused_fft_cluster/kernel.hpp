@@ -1,6 +1,6 @@
 // The kernel of fused_fft_cluster: rows, columns with the product, and rows again, with a barrier
-// of the cluster between them. Each block owns some columns of an image; in the phases over rows it
-// stores them into, or loads them from, the blocks that own them.
+// of the cluster between them. Each block owns some columns of an image. The phases over rows store
+// to, or load from, the blocks that own the columns.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,17 @@
 
 namespace xcorr::fused_fft {
 
-constexpr int kGroups = 2;  // of threads: one has the left while the other has the first right
+// groups of threads per block: one has the left while the other has the first right
+constexpr int kGroups = 2;
 
 template <int kN>
 struct ClusterShape {
   using L = Length<kN>;
-  static constexpr int size = kN > 384 ? 16 : 8;  // blocks: 16 is the most that hardware has
-  // Or registers are too few.
+  static constexpr int size = kN > 384 ? 16 : 8;  // blocks; hardware allows at most 16
+  // Limited by registers.
   static constexpr int most_threads = kN > 384 ? 128 : kN > 256 ? 256 : 512;
-  // Columns of a block, threads of a group (one for each element of a pass over them), and complex
-  // rows that a group has at a time.
+  // Columns per block, threads per group (one for each element of a pass over the columns), and
+  // complex rows that a group has at a time.
   static constexpr int columns = ceil_div(ImageColumns<L>::live, size);
   static constexpr int elements_of_pass = L::second * columns;
   static constexpr int group_threads = std::min(most_threads, ceil_div(elements_of_pass, 32) * 32),
@@ -39,7 +40,7 @@ struct ClusterShape {
 };
 
 struct ClusterArguments : FusedProblem {
-  std::uint32_t chunks, chunk;  // clusters of a left, rights of one
+  std::uint32_t chunks, chunk;  // clusters per left, max rights per cluster
   std::uint32_t rights_of_left, rights_back;
 };
 
@@ -59,7 +60,8 @@ __global__ void __launch_bounds__(ClusterShape<kN>::threads, 1) cluster_kernel(C
                            roots,
                            S::panel_rows,
                            {lane, S::group_threads}};
-    // Columns of this block; its image has row after row of them, those of odd rows in place.
+    // The columns of this block. Its image stores row after row of them; the columns of odd rows
+    // are stored at their mirrors.
     const auto columns = [&](Complex* image, Group of) {
       const int mine = of.thread % S::columns;
       const bool live = rank * S::columns + mine < ImageColumns<L>::live &&
@@ -78,13 +80,14 @@ __global__ void __launch_bounds__(ClusterShape<kN>::threads, 1) cluster_kernel(C
         return cluster::peer(image, owner) + y * S::columns + number - owner * S::columns;
       };
     };
-    // f(which, first complex row) for this group's shares of the rows of `count` matrices.
+    // Calls f(matrix, first complex row, rows) for this group's shares of the rows of `count`
+    // matrices.
     const auto each_panel = [&](int count, int pairs, auto f) {
       const int of_block = ceil_div(pairs, S::size), panels = ceil_div(of_block, S::panel_rows);
 #pragma unroll 1
       for (int first = 0; first < count * panels; first += kGroups) {
         const int i = first + group, panel = i / count;
-        // What is beyond the share or the rows goes nowhere.
+        // Rows beyond the share or the matrix are not stored.
         const bool works = i < count * panels;
         f(i - panel * count, works ? rank * of_block + panel * S::panel_rows : L::n,
           of_block - panel * S::panel_rows);
@@ -108,11 +111,11 @@ __global__ void __launch_bounds__(ClusterShape<kN>::threads, 1) cluster_kernel(C
         const bool is_left = is_first && which == 0;
         const auto to = in_cluster(is_left ? left_image : right_image);
         const int last = q + count;
-        // Field by field: a choice between two structures would be one between addresses.
+        // Selected field by field: selecting one of two structures would select between addresses.
         const Source source = {is_left ? left.data : right.data, is_left ? left.rows : right.rows,
                                is_left ? left.cols : right.cols};
         panel_forward_rows(rows, source, q, L::second, [&](int y, int column) {
-          // y back to its complex row: those beyond this block's share are another's.
+          // Maps y back to its complex row; rows beyond this block's share belong to another block.
           const int t = y % L::second, row = y / (2 * L::second) * L::second + t;
           return row < last ? to(y, column) : nullptr;
         });
@@ -147,7 +150,7 @@ __global__ void __launch_bounds__(ClusterShape<kN>::threads, 1) cluster_kernel(C
         panel_inverse_rows(rows, in_cluster(right_image), q, L::second, a.rows, a.cols,
                            a.out_of(p));
       });
-      // Nobody stores into an image, nor leaves, before all have read it.
+      // No block stores to an image, or ends, before all blocks have read it.
       cluster::barrier();
     }
   }

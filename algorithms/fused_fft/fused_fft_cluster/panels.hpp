@@ -1,13 +1,13 @@
-// The 2D transform of a real matrix cut at its two transpositions, for matrices that no block
-// holds: phases over rows, over columns, and over rows again, with images (row spectra of a matrix)
-// that the blocks of a cluster share. Two real rows, second(y) apart, are one complex row
-// (README.md).
+// The 2D transform of a real matrix, cut at its two transpositions, for matrices that do not fit a
+// block: phases over rows, over columns, and over rows again. The blocks of a cluster share the
+// images (row spectra of a matrix) between the phases. Two real rows, second(y) apart, form one
+// complex row (README.md).
 //
 // An image has ny rows of nx / 2 + second(x) / 2 complex elements; the phase over columns works in
-// place. Its order: frequencies 0 .. nx / 2 of a complex row in row0, at their columns, the
-// negative ones in row1, at the columns' mirrors. In shared memory a row's blocks of columns are
-// one element further apart than they are long: no conflicts of banks whether lanes walk along or
-// across.
+// place. Of a complex row frequencies 0 .. nx / 2 lie in row0, at their columns, and the negative
+// ones in row1, at the columns' mirrors. In shared memory the blocks of columns of a row are one
+// element further apart than they are long, so that lanes along rows or columns have no bank
+// conflicts.
 #pragma once
 
 #include "algorithms/blocks/short_transforms.hpp"
@@ -15,20 +15,20 @@
 
 namespace xcorr::fused_fft {
 
-// Threads that work together, a multiple of 16: all of a block, or a share of them.
+// Threads that work together, a multiple of 16: all threads of a block, or a part of them.
 struct Group {
   int thread, count;
 };
 
-// Columns of a tile for transforms X along rows, in blocks of `second`, numbered by frequency
-// k1 + first * k2 at second * k1 + k2. Of block 0 the columns 0 .. second / 2, of the last block
-// (k1 = first / 2) the first half are representatives of (k, -k); of the blocks between all are.
+// Columns of a tile for transforms X along rows, in blocks of `second`; frequency k1 + first * k2
+// has number second * k1 + k2. Representatives of (k, -k) are columns 0 .. second / 2 of block 0,
+// the first half of the last block (k1 = first / 2), and all columns of the blocks between.
 template <typename X>
 struct ImageColumns {
   static constexpr int half = X::second / 2;
   // Columns with data, and complex elements from row to row.
   static constexpr int live = X::n / 2 + 1, pitch = X::n / 2 + half + 1;
-  // The column of number i of the live ones, and the one that in odd rows holds its partner.
+  // The column of the i-th live column, and the column that holds its partner in odd rows.
   static __device__ __forceinline__ int column(int i) { return i <= half ? i : i + half - 1; }
   static __device__ __forceinline__ int mirror(int column) {
     if (column <= half) return half - column;
@@ -36,8 +36,8 @@ struct ImageColumns {
   }
 };
 
-// Where the values of one complex row lie, for a thread that has t of each short transform over s
-// (load_rows, store_rows): value (k1, t). Blocks of columns begin every kBlock elements.
+// Where value (k1, t) of one complex row lies, for a thread that has t of each short transform over
+// s (load_rows, store_rows). Blocks of columns begin every kBlock elements.
 template <typename X, int kBlock = X::second>
 struct PanelRowByTime {
   __device__ __forceinline__ PanelRowByTime(Complex* row0, Complex* row1, int t)
@@ -55,7 +55,8 @@ struct PanelRowByTime {
   Complex *first_, *second_, *split_;
 };
 
-// The same for a thread that has all t of one k1 (finish_rows, start_rows): low and high half.
+// The same for a thread that has all t of one k1 (finish_rows, start_rows): the low and the high
+// half.
 template <typename X, int kBlock = X::second>
 struct PanelRowByFrequency {
   __device__ __forceinline__ PanelRowByFrequency(Complex* row0, Complex* row1, int k1) {
@@ -72,11 +73,11 @@ struct PanelRowByFrequency {
   Complex *low_, *high_;
 };
 
-// Complex elements of a row of an image.
+// Complex elements per row of an image.
 template <typename X>
 constexpr int kImagePitch = (X::n + X::second) / 2;
 
-// Some rows of one image in shared memory: row0 and row1 of complex row g of `count`.
+// Some rows of one image in shared memory: row0 and row1 of `count` complex rows g.
 template <typename X>
 struct RowPanel {
   static constexpr int kBlock = X::second + 1, kPitch = (X::first / 2 + 1) * kBlock;
@@ -86,7 +87,7 @@ struct RowPanel {
   }
   static __device__ __forceinline__ int at(int column) { return column + column / X::second; }
 
-  // f(g, part, column) for every element, lanes along rows.
+  // Calls f(g, part, column) for every element, with lanes along rows.
   template <typename F>
   __device__ __forceinline__ void each_element(F f) const {
 #pragma unroll 1
@@ -95,7 +96,7 @@ struct RowPanel {
       f(row / 2, row % 2, i - row * kImagePitch<X>);
     }
   }
-  // f(g, k1), lanes along k1.
+  // Calls f(g, k1), with lanes along k1.
   template <typename F>
   __device__ __forceinline__ void each_block(F f) const {
 #pragma unroll 1
@@ -128,8 +129,8 @@ struct RowPanel {
 // The first of the two matrix rows, `apart` from each other, of complex row q.
 __device__ __forceinline__ int first_of_pair(int q, int apart) { return 2 * q - q % apart; }
 
-// Complex rows [q, q + count) of a matrix into its image: image(y, column) is where an element
-// goes, null where nowhere.
+// Transforms complex rows [q, q + count) of a matrix into its image. image(y, column) is the
+// address of an element; null if it is not stored.
 template <typename X, typename Image>
 __device__ __forceinline__ void panel_forward_rows(const RowPanel<X>& panel, const Source& from,
                                                    int q, int apart, Image image) {
@@ -173,7 +174,7 @@ __device__ __forceinline__ void panel_forward_rows(const RowPanel<X>& panel, con
   block::barrier();
 }
 
-// Complex rows [q, q + count) of an image into the outputs of a pair.
+// Transforms complex rows [q, q + count) of an image into the outputs of a pair.
 template <typename X, typename Image>
 __device__ __forceinline__ void panel_inverse_rows(const RowPanel<X>& panel, Image image, int q,
                                                    int apart, Range rows, Range cols, float* out) {
@@ -203,12 +204,12 @@ __device__ __forceinline__ void panel_inverse_rows(const RowPanel<X>& panel, Ima
   block::barrier();
 }
 
-// kCols columns of one tile in shared memory, row by row, and where they lie in images.
+// kCols columns of one tile in shared memory, stored row by row, and where they lie in images.
 template <typename Y, int kCols>
 struct ColumnPanel {
   static constexpr int kElements = Y::n * kCols;
 
-  // f(j) for the j of this thread below `of`; lanes walk columns first.
+  // Calls f(j) for the j < `of` of this thread, with lanes along columns first.
   template <typename F>
   __device__ __forceinline__ void each(int of, F f) const {
     if (!live) return;
@@ -216,7 +217,7 @@ struct ColumnPanel {
     for (int j = group.thread / kCols; j < of; j += group.count / kCols) f(j);
   }
 
-  // Z of an image -> transforms over s, into the panel.
+  // Reads Z from an image, transforms over s, and stores to the panel.
   __device__ __forceinline__ void split(const Complex* image, int rows) const {
     if (rows <= Y::n / 2) {
       split_of<Y::first / 2>(image, rows);
@@ -224,7 +225,7 @@ struct ColumnPanel {
       split_of<Y::first>(image, rows);
     }
   }
-  // f(values, offset of the first in the panel, k1) between the two transforms over t.
+  // Calls f(values, offset of the first value in the panel, k1) between the two transforms over t.
   template <bool kLoads, typename F>
   __device__ __forceinline__ void middle(F f) const {
     each(Y::first, [&](int k1) {
@@ -240,7 +241,7 @@ struct ColumnPanel {
       for (int t = 0; t < Y::second; ++t) from[t * kCols] = v[t];
     });
   }
-  // The panel, back over k1 -> W of an image.
+  // Transforms the panel back over k1 and stores W to an image.
   __device__ __forceinline__ void join(Complex* image) const {
     each(Y::second, [&](int t) {
       Complex v[Y::first];
@@ -288,7 +289,7 @@ struct ColumnPanel {
   const Complex* twiddles;
   bool live;  // whether this thread has a column: `column`, `mirror` in odd rows
   int column, mirror;
-  int pitch;  // of images
+  int pitch;  // pitch of images
   Group group;
 };
 

@@ -1,4 +1,4 @@
-// What the phases of fused_fft_grid are given: the problem, and where its images lie in the
+// Arguments of the phases of fused_fft_grid: the problem, and where its images lie in the
 // workspace.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace xcorr::fused_fft {
 
-// An element of an image is one frequency of two rows, 16 bytes. An image has its columns in groups
-// of so many; a group has all row pairs one after the other. Lanes along a row so touch half as
-// many lines of a cache as sectors, and so do lanes along two columns.
+// An element of an image is one frequency of two rows, 16 bytes. An image is stored in groups of
+// kLayout columns; a group has all row pairs one after the other. So lanes along a row access half
+// as many cache lines as sectors, and so do lanes along two columns.
 inline constexpr int kLayout = 4;
 
 struct GridArguments {
@@ -22,23 +22,25 @@ struct GridArguments {
 
   const float *left, *right;
   float* out;
-  const Complex* roots;  // two tables of x, two of y
-  Element* images;       // of lefts, of rights from right_image on, of pairs from pair_image on
-  std::uint32_t image, right_image, pair_image;  // elements of one; numbers
-  std::uint32_t left_copies, right_copies;       // of an image; with kFlow
-  std::uint32_t right_copy_of_left;              // 1 if each left has its own copy of a right
-  std::uint32_t row_pairs, m_y;                  // of an image; rows of a pair are m_y apart
+  const Complex* roots;  // two tables for x, then two for y
+  Element* images;       // [lefts], [rights] from right_image, [pairs] from pair_image
+  // elements per image; first numbers of rights, of pairs
+  std::uint32_t image, right_image, pair_image;
+  std::uint32_t left_copies, right_copies;  // copies of an image, with kFlow
+  std::uint32_t right_copy_of_left;         // 1 if each left has its own copy of a right
+  std::uint32_t row_pairs, m_y;             // per image; distance of the two rows of a pair
   int nx, ny;
   int left_rows, left_cols, right_rows, right_cols;
-  int out_rows, out_cols, first_y, first_x;  // of the window in the circular result
+  int out_rows, out_cols, first_y, first_x;  // the window in the circular result
   bool short_rows, short_columns;            // no input has more than half of nx or ny
   float scale;
   std::uint32_t lefts, rights_of_left, rights_back;
-  int log_columns;      // of a task over columns
-  std::uint32_t chunk;  // rights of a task
+  int log_columns;      // log2 of the columns per column task
+  std::uint32_t chunk;  // max rights per column task
   Divider by_pairs_with_data, by_row_pairs, by_m, by_groups, by_lefts;
   std::uint32_t row_items, column_tasks, out_items;
-  // Threads of a group; complex elements of shared memory, of a group and of a transform.
+  // Log2 of the threads per group; complex elements of shared memory per group, and per transform
+  // over x and y.
   int log_threads, shared_of_group, stride_x, stride_y;
   GridBarrier barrier;
 };

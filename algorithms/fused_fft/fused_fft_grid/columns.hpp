@@ -8,17 +8,18 @@
 
 namespace xcorr::fused_fft {
 
-// Some columns of a left and of rights of it: spectra, product, inverse, into images of pairs. Of a
-// group of threads the first and the second share have 2^log_columns columns each: one of the left
-// and one of the first right at the same time, then both of rights, which do not wait for each
-// other. With barriers, the next right is loaded while one is transformed.
+// Processes some columns of a left and of its rights: spectra, product, inverse, into images of
+// pairs. A group of threads has two shares, each with 2^log_columns columns. The first share starts
+// with the left while the second one has the first right; then both have rights, and do not wait
+// for each other. With barriers, the next right is loaded while one is transformed.
 template <typename R, bool kFlow, typename Wait>
 __device__ __forceinline__ void correlate_columns(const GridArguments& a, const BlockGroup& group,
                                                   Wait wait) {
   const int log_cols = a.log_columns, share_threads = R::threads << log_cols;
   const int share = group.thread / R::threads >> log_cols;
   const int lane = group.thread - share * share_threads;
-  // A thread's column and number in it: across columns where images are met, elsewhere along one.
+  // Column of a thread, and its number within the column. Where images are accessed, consecutive
+  // threads have consecutive columns; elsewhere they are along one column.
   const int outer_c = lane & ((1 << log_cols) - 1), t = lane >> log_cols;
   const int c = lane / R::threads, u = lane % R::threads;
   Complex* const shared = dynamic_shared<Complex>() + group.index * a.shared_of_group;
@@ -30,8 +31,8 @@ __device__ __forceinline__ void correlate_columns(const GridArguments& a, const 
   wait();
 #pragma unroll 1
   for (std::uint32_t task = group.number; task < a.column_tasks; task += group.count) {
-    if (task >= group.count) group.barrier();  // nobody needs the left of the task before
-    // The longer chunks of all lefts come first, so that no SM has only those.
+    if (task >= group.count) group.barrier();  // the left of the previous task is no longer needed
+    // The longer chunks of all lefts come first, so that no SM gets only those.
     std::uint32_t columns = task;
     std::uint32_t l = a.by_groups.split(columns);
     const std::uint32_t chunk = a.by_lefts.split(l), begin = chunk * a.chunk;
@@ -41,7 +42,7 @@ __device__ __forceinline__ void correlate_columns(const GridArguments& a, const 
     const int column = static_cast<int>(columns << log_cols) + outer_c;
     const bool live = share < 2 && column <= a.nx / 2 && t < R::m;
     Element* const of_t = a.images + a.of_column(column) + t * kLayout;
-    // Elements of an item; item -1 is the left.
+    // Elements of an item. Item -1 is the left, and items from 0 on are rights.
     const auto rows_of = [&](int item) { return item < 0 ? a.left_rows : a.right_rows; };
     const auto place = [&](int item) {
       std::uint32_t number = l;

@@ -54,7 +54,7 @@ namespace xcorr::fused_fft {
 namespace {
 
 using AxisLengths = Lengths<64, 96, 128, 192, 256, 384, 512>;
-constexpr Index kMostGroups = 8;  // of a block
+constexpr Index kMostGroups = 8;  // per block
 
 using Kernel = void (*)(GridArguments, Phases);
 
@@ -120,7 +120,7 @@ class GridPlan final : public DevicePlan<float> {
     store_tables(ny, roots + 2 * kRootTable, request.stream);
     clear(counters, GridBarrier::kBytes, request.stream);
 
-    const Index m = q.pairs() / q.lefts;  // rights of a left
+    const Index m = q.pairs() / q.lefts;  // rights per left
     const bool n_to_m = q.form == Form::n_to_m;
     a_.image = number(images.elements);
     a_.right_image = number(images.of_lefts);
@@ -186,7 +186,7 @@ class GridPlan final : public DevicePlan<float> {
 
   // Neighbouring lanes have neighbouring columns. This pitch avoids bank conflicts.
   static int stride_y(const Sizes& of_y, int columns) { return of_y.elements + 16 / columns % 16; }
-  // Complex elements.
+  // Complex elements of shared memory per group.
   static int shared_of_group(const Problem& q, int columns) {
     const int ny = AxisLengths::y(q);
     const Sizes of_x = sizes(AxisLengths::x(q));

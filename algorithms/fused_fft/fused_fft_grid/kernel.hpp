@@ -9,9 +9,9 @@
 
 namespace xcorr::fused_fft {
 
-inline constexpr int kMostThreads = 512;  // of a block: 128 registers each
+inline constexpr int kMostThreads = 512;  // per block: 128 registers per thread
 
-// f(ThreeRadices) of length n.
+// Calls f(ThreeRadices of length n).
 template <int kFirst, int... kRest, typename F>
 __device__ __forceinline__ void with_radices(int n, F f) {
   if constexpr (sizeof...(kRest) > 0) {
@@ -22,7 +22,7 @@ __device__ __forceinline__ void with_radices(int n, F f) {
 
 enum class Phases { all, rows, columns, inverse };
 
-// All phases, or one of them where phases are measured apart.
+// All phases, or one phase if phases are timed separately.
 template <bool kFlow>
 __global__ void __launch_bounds__(kMostThreads, 1) grid_kernel(GridArguments a, Phases phases) {
   const BlockGroup group(a.log_threads);

@@ -1,8 +1,8 @@
 // The two phases of fused_fft_grid over rows: matrices to images, and images of pairs to outputs.
-// Two rows of a real matrix, m(y) apart so that they meet in the first pass over a column, are one
-// complex row (README.md). Their spectra are taken apart here.
+// Two rows of a real matrix, m(y) apart so that both are inputs of the same transform in the first
+// pass over a column, form one complex row (README.md). Their spectra are separated here.
 //
-// kFlow: elements are waited for one by one (exchange.hpp). Each then has one reader, so the first
+// kFlow: readers wait for each element (exchange.hpp). An element then has one reader, so the first
 // phase writes as many copies of an image as there are blocks that read it.
 #pragma once
 
@@ -21,7 +21,8 @@ __device__ __forceinline__ int from_first(int i, int first, int n) {
   return static_cast<int>(ahead < around ? ahead : around);
 }
 
-// A row of outputs whose address is not computed anew for each of them, as the compiler would.
+// A row of outputs whose address is computed once. Without this struct the compiler computes it for
+// each output.
 struct RowStore {
   __device__ __forceinline__ explicit RowStore(float* row)
       : bits(opaque(reinterpret_cast<std::int64_t>(row))) {}
@@ -31,8 +32,8 @@ struct RowStore {
   std::int64_t bits;
 };
 
-// The threads of one transform over rows, R::threads of them. Items are numbered so that every
-// block has one before any block has two.
+// The R::threads threads of one transform over rows. Items are numbered so that every block has one
+// before any block has two.
 template <typename R>
 struct RowGroup {
   __device__ __forceinline__ RowGroup(const GridArguments& a, const BlockGroup& whole)
@@ -42,7 +43,7 @@ struct RowGroup {
         step(static_cast<std::uint32_t>(group.threads / R::threads) * group.count),
         pass(dynamic_shared<Complex>() + group.index * a.shared_of_group +
              group.thread / R::threads * a.stride_x) {}
-  // All threads of the transform.
+  // Synchronises the threads of the transform.
   __device__ __forceinline__ void barrier() const { group.barrier_of(R::threads); }
 
   const BlockGroup& group;
@@ -51,7 +52,7 @@ struct RowGroup {
   ThreePass<R> pass;
 };
 
-// What a thread has of a row pair: values from t on, m apart, and where their spectrum goes.
+// The values of a row pair that a thread has, from t on, m apart, and where their spectrum goes.
 template <typename R>
 struct RowPair {
   __device__ __forceinline__ RowPair(const GridArguments& a, std::uint32_t q, int t, bool flow) {
@@ -89,15 +90,15 @@ struct RowPair {
   Complex v[R::a];
 };
 
-// Row pairs with data of all lefts and rights into images, when the launch before has ended. The
-// next row pair is on its way while one is transformed.
+// Transforms the row pairs with data of all lefts and rights into images, after the previous launch
+// has ended. The next row pair is loaded while one is transformed.
 template <typename R, bool kFlow>
 __device__ __forceinline__ void transform_rows(const GridArguments& a, const BlockGroup& group) {
   const RowGroup<R> mine(a, group);
   const ThreePass<R> pass = mine.pass;
   const int t = mine.t;
   const Twiddles<R> w(a.roots, a.roots + kRootTable, t, t);
-  // Element (row pair 0, column t) of an image; from column k to k + R::threads.
+  // Offset of element (row pair 0, column t) of an image; distance of columns k and k + R::threads.
   const std::uint32_t of_t = a.of_column(t), columns_on = R::threads * a.row_pairs;
   wait_for_previous();
   let_next_start();
@@ -150,7 +151,7 @@ __device__ __forceinline__ void transform_rows(const GridArguments& a, const Blo
   }
 }
 
-// Where a row pair of an image of a pair comes from and goes.
+// Where a row pair of the image of a pair is read, and where its outputs go.
 template <typename R>
 struct OutPair {
   __device__ __forceinline__ OutPair(const GridArguments& a, std::uint32_t q) {
@@ -167,8 +168,8 @@ struct OutPair {
   std::uint32_t pair, from;
 };
 
-// Row pairs of all pairs into outputs. With barriers, the next row pair is on its way while one is
-// transformed.
+// Transforms the row pairs of all pairs into outputs. With barriers, the next row pair is loaded
+// while one is transformed.
 template <typename R, bool kFlow, typename Wait>
 __device__ __forceinline__ void invert_rows(const GridArguments& a, const BlockGroup& group,
                                             Wait wait) {
@@ -176,7 +177,7 @@ __device__ __forceinline__ void invert_rows(const GridArguments& a, const BlockG
   const ThreePass<R> pass = mine.pass;
   const int t = mine.t;
   const Twiddles<R> w(a.roots, a.roots + kRootTable, t, t);
-  // Columns t and ab - t of an image, of each turn; from column k to k + ab.
+  // Offsets of columns t and ab - t of an image at each turn; distance of columns k and k + ab.
   std::uint32_t of_t[R::turns], of_mirror[R::turns];
 #pragma unroll
   for (int i = 0; i < R::turns; ++i) {
@@ -234,7 +235,7 @@ __device__ __forceinline__ void invert_rows(const GridArguments& a, const BlockG
       if (!kFlow && item.works) load();
     }
     mine.barrier();
-    if (kFlow && works) {  // both readers of an element, of one tile, have it
+    if (kFlow && works) {  // both threads that read an element, of the same transform, have it
 #pragma unroll
       for (int i = 0; i < R::turns; ++i) {
 #pragma unroll

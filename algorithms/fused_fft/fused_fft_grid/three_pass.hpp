@@ -1,7 +1,8 @@
 // A complex transform by 16 to 64 threads with a few values each, in three passes of short
-// transforms with an exchange through shared memory between them: short chains of instructions
-// where a problem is too small to hide latency behind other work. (The two passes of lengths.hpp
-// have up to 32 values a thread: fewer accesses, chains four times as long.)
+// transforms with an exchange through shared memory between them. Its chains of dependent
+// instructions are short, for problems that are too small to hide latency behind other work. (The
+// two passes of lengths.hpp have up to 32 values per thread: fewer accesses, but chains four times
+// as long.)
 //
 // n = a b c. With time index t + m s, m = b c, t = t1 + c s1, and frequency k1 + a (k2 + b k3):
 //
@@ -10,9 +11,9 @@
 //   second  (k1, t1) < a c    s1 -> k2          w_m^(k2 t1)        y[t1][k1 + a k2]
 //   third   (k1, k2) < a b    t1 -> k3                             frequency k1 + a k2 + a b k3
 //
-// The inverse is the same steps backwards; each thread then writes where it read before, so the
-// barriers between passes are all that is needed, and its twiddles are those that it had. k1 runs
-// fastest in (k1, t1) and (k1, k2); the pitches of x and y leave no conflicts of banks in any pass.
+// The inverse does the same steps backwards. Each thread then writes where it read before, so it
+// needs no barriers beyond those between passes, and it has its twiddles already. k1 runs fastest
+// in (k1, t1) and (k1, k2); with the pitches of x and y no pass has bank conflicts.
 #pragma once
 
 #include "algorithms/blocks/short_transforms.hpp"
@@ -24,8 +25,8 @@ template <int kA, int kB, int kC>
 struct ThreeRadices {
   static constexpr int a = kA, b = kB, c = kC, m = b * c, n = a * m;
   static constexpr int ab = a * b, ac = a * c;
-  // Threads of a transform: one each for the first two passes; the third may take two turns, so
-  // that up to 256 a transform is one warp's, which has no barrier to wait at.
+  // Threads per transform: enough for one turn of the first two passes; the third pass may take two
+  // turns. So a transform of up to 256 stays in one warp, which needs no barrier of the block.
   static constexpr int most = m > ac ? m : ac;
   static constexpr int threads = most <= 16 ? 16 : most <= 32 ? 32 : 64;
   static constexpr int turns = (ab + threads - 1) / threads;
@@ -35,14 +36,14 @@ struct ThreeRadices {
   }
   static_assert(most <= 64 && a % 2 == 0);
 
-  // The least number from `least` on that is `rest` modulo 16.
+  // The smallest number >= `least` that is `rest` modulo 16.
   static constexpr int padded(int least, int rest) {
     return least + ((rest - least) % 16 + 16) % 16;
   }
   static constexpr int pitch_x = padded(m, 16 / a), pitch_y = padded(ab, a);
   static constexpr int x_needed = a * pitch_x, x_elements = x_needed > n ? x_needed : n;
-  // Complex elements of shared memory; a multiple of 16, to which callers add what keeps several
-  // transforms apart.
+  // Complex elements of shared memory, a multiple of 16. Callers add an offset, so that several
+  // transforms use different banks.
   static constexpr int elements = padded(x_elements + c * pitch_y, 0);
 
   // The tables of twiddles, for the inverse: w_n^(k1 t) at m k1 + t, w_m^(k2 t1) at c k2 + t1.
@@ -58,7 +59,7 @@ template <int kN>
 using RadicesOfLength =
     ThreeRadices<transform_length(kN).a, transform_length(kN).b, transform_length(kN).c>;
 
-// Twiddles of a thread: t in the first pass, u in the second.
+// Twiddles of a thread, which has number t in the first pass and u in the second.
 template <typename R>
 struct Twiddles {
   __device__ __forceinline__ Twiddles(const Complex* first_table, const Complex* second_table,
@@ -73,13 +74,14 @@ struct Twiddles {
   Complex first[R::a], second[R::b];
 };
 
-// The passes of one transform, whose shared memory begins at `x`. Threads beyond a pass do nothing.
+// The passes of one transform; its shared memory begins at `x`. Threads beyond the tasks of a pass
+// do nothing.
 template <typename R>
 struct ThreePass {
   __device__ __forceinline__ explicit ThreePass(Complex* shared)
       : x(shared), y(shared + R::x_elements) {}
 
-  // Half: the second half of v is zero.
+  // half: the second half of v is zero.
   __device__ __forceinline__ void first_forward(Complex (&v)[R::a], const Twiddles<R>& w, int t,
                                                 bool half) const {
     if (half) {
@@ -101,7 +103,7 @@ struct ThreePass {
 #pragma unroll
     for (int k = 0; k < R::b; ++k) to[R::a * k] = k == 0 ? v[0] : v[k] * conj(w.second[k]);
   }
-  // v[k3] of frequencies u + ab * k3.
+  // v[k3] is frequency u + ab * k3.
   __device__ __forceinline__ void third_forward(Complex (&v)[R::c], int u) const {
 #pragma unroll
     for (int t = 0; t < R::c; ++t) v[t] = y[t * R::pitch_y + u];
@@ -127,7 +129,7 @@ struct ThreePass {
 #pragma unroll
     for (int s = 0; s < R::b; ++s) to[R::c * s] = v[s];
   }
-  // v[s] of times t + m * s.
+  // v[s] is time t + m * s.
   __device__ __forceinline__ void first_inverse(Complex (&v)[R::a], const Twiddles<R>& w,
                                                 int t) const {
 #pragma unroll

@@ -1,21 +1,22 @@
 // Correlation by transforms in the shared memory of one block, for padded lengths whose matrices do
-// not fit there: the even frequencies along x first, then the odd ones. Derived from
-// fused_fft_block, whose tiles end at 192. Beyond the paper.
+// not fit there: the block transforms the even frequencies along x first, then the odd ones.
+// Derived from fused_fft_block, whose tiles end at 192. Beyond the paper.
 //
-// A pair leaves the SM nowhere between its input and its result, or (large windows) with half of its
-// outputs. Even and odd frequencies are transforms of half the length, and what both give is added up
-// (tile.hpp). Each half needs the whole matrix, which is read from memory once and from the L2 cache
-// once more.
+// Between its input and its result a pair does not leave the SM; with a large window only half of
+// its outputs do. Even and odd frequencies are transforms of half the length, whose results are
+// added (tile.hpp). Each half needs the whole matrix, which is read once from memory and once from
+// the L2 cache.
 //
-// - A small window: the last passes of columns make 4 or 6 of every 16 rows, rows back are those of
-//   the window only, and its outputs lie in shared memory beside the tile. The length is that of
-//   the matrix and the reach of the window: 288 for 256 and +-32.
-// - A large one: outputs of the even half wait in the workspace, in the L2 cache. Then of the two
-//   real rows of a complex row the first lies where that row was in the tile, the second there.
-// - The largest output of each row is found in registers, while outputs are made. The search for the
-//   second maximum takes rows in the order of these and ends where none is larger than what it has
+// - Small window: the last passes along columns compute 4 or 6 of every 16 rows, only rows of the
+//   window are transformed back, and its outputs lie in shared memory beside the tile. The length
+//   is that of the matrix plus the reach of the window: 288 for 256 and +-32.
+// - Large window: the outputs of the even half are stored in the workspace, which stays in the L2
+//   cache. In the end the first real row of a complex row lies in the tile, where the complex row
+//   was, and the second one in the workspace.
+// - The largest output of each row is found in registers, while outputs are computed. The search
+//   for the second peak takes rows in the order of these and ends when none exceeds what it has
 //   found (scan.hpp). A surface is written only if the problem asks for it.
-// - The spectra of lefts (n-to-m: of all matrices) are made by a first kernel, two blocks each.
+// - A first kernel makes the spectra of lefts (n-to-m: of all matrices), with two blocks for each.
 //
 // Forms: all four, any shape and window; fp32; results surface, peak without upsampling, peaks:k,
 // above:t:c and sum (../row_results.hpp), above not with a threshold of deviations. Boundary circular
@@ -23,14 +24,13 @@
 // Compile time: the length of both axes, 64, 256, 288 or 320: the shortest that both allow. 64 is for
 // small problems and tests; fused_fft_block is faster there.
 //
-// Limits: a block has 136, 170 or 210 KiB of shared memory for lengths of 256, 288 and 320, so an SM
-// has one block. A pair takes one SM: as many pairs as there are SMs, at least. In n-to-m every pair
-// reads the stored spectra of both matrices.
+// Limits: a block has 136, 170 or 210 KiB of shared memory for lengths of 256, 288 and 320, so an
+// SM has one block. A pair takes one SM, so there should be at least as many pairs as SMs. In
+// n-to-m every pair reads the stored spectra of both matrices.
 //
-// What limits it (H200, estimate, docs/notebook/2026-11-peaks.md): issue slots and the pipe of shared
-// and global accesses, each about 24 us of a pair of 256 x 256.
-// Registers on sm_90: 96 at 64 and 256, 80 with 704 threads at 288, 124 at 320. No spills, but for
-// 4 bytes once a pair at 288.
+// What limits it (H200, estimate, docs/notebook/2026-11-peaks.md): issue slots and the pipe of
+// shared and global accesses, each about 24 us per pair of 256 x 256. Registers on sm_90: 96 at 64
+// and 256, 80 with 704 threads at 288, 124 at 320. No spills, except 4 bytes once per pair at 288.
 #include <algorithm>
 #include <string>
 
@@ -76,7 +76,7 @@ class HalvesPlan final : public DevicePlan<float> {
     auto* const roots = static_cast<Complex*>(request.workspace);
     store_root_tables<Length<kN>, Length<kN>>(roots, request.stream);
     static_cast<FusedProblem&>(a_) = FusedProblem(q, kN, kN, roots);
-    // The first output of the window comes first.
+    // The rotation puts the first output of the window first.
     a_.turn_y = static_cast<int>((kN - q.window.sy.first) % kN);
     a_.turn_x = static_cast<int>((kN - q.window.sx.first) % kN);
     a_.rows.first = a_.cols.first = 0;
@@ -101,7 +101,7 @@ class HalvesPlan final : public DevicePlan<float> {
     const Index most = resident_blocks(reinterpret_cast<const void*>(kernel_), threads_, shared_);
     blocks_ = static_cast<unsigned>(std::min({most, q.pairs(), kMostBlocks}));
   }
-  static constexpr Index kMostBlocks = 256;  // of which the workspace has room for outputs
+  static constexpr Index kMostBlocks = 256;  // blocks for whose outputs the workspace has memory
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     a_.set(arrays);

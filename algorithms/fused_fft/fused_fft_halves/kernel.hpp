@@ -1,5 +1,5 @@
-// The kernels of fused_fft_halves: a block takes matrices or pairs one after the other, both halves
-// of each (tile.hpp), and ends with their outputs in memory that it can scan.
+// The kernels of fused_fft_halves: a block processes matrices or pairs one after the other, both
+// halves of each (tile.hpp). At the end the outputs lie where the block can search them.
 #pragma once
 
 #include "algorithms/blocks/divide.hpp"
@@ -13,13 +13,12 @@
 namespace xcorr::fused_fft {
 
 struct HalvesArguments : FusedProblem {
-  Complex* spectra;  // in the workspace: lefts, then rights
-  Complex*
-      others;  // for each block row_pairs rows of half a row's outputs, where a window is large
-  std::uint32_t items, lefts;  // pairs; the lefts of all
+  Complex* spectra;            // in the workspace: [lefts], then [rights]
+  Complex* others;             // with large windows: [blocks][row_pairs][half]
+  std::uint32_t items, lefts;  // number of pairs, of lefts
   Divider rights_of_left;
   std::uint32_t rights_back;
-  Divider left_pairs, right_pairs, out_pairs;  // complex rows with data, with outputs
+  Divider left_pairs, right_pairs, out_pairs;  // complex rows with data; with outputs
   ResultRequest request;
 };
 
@@ -29,7 +28,8 @@ constexpr std::size_t halves_shared_bytes(std::size_t small_outputs) {
          sizeof(SurfaceFacts<kN>) + sizeof(float) * small_outputs;
 }
 
-// kKept: values of a column that are made, of 16; 16 where the window is not small.
+// kKept: number of values, of each 16 of a column, that are computed; 16 if the window is not
+// small.
 template <int kN, Work kWork, int kKept>
 __global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
     halves_kernel(HalvesArguments a) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
   };
 
   if constexpr (kWork == Work::spectra) {
-    // A block has one half of one matrix.
+    // A block computes one half of one matrix.
     const std::uint32_t item = blockIdx.x / 2;
     const int odd = static_cast<int>(blockIdx.x % 2);
     const bool is_left = item < a.lefts;
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
     Complex* const other = a.others + static_cast<Index>(blockIdx.x) * (T::row_pairs * T::half);
 #pragma unroll 1
     for (std::uint32_t p = blockIdx.x; p < a.items; p += gridDim.x) {
-      // From there, not from a register, of which the passes take all.
+      // Kept in shared memory until the end, because the passes use all registers.
       if (threadIdx.x == 0) facts->pair = p;
       const std::uint32_t l = a.rights_of_left.quotient(p), r = p - l * a.rights_back;
 #pragma unroll 1
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
             for (int s = 0; s < T::across; ++s) {
               even[s] = live ? of_row[16 * s] : Complex{0.0f, 0.0f};
             }
-            // All lanes of a row have read it before one writes there.
+            // All lanes of a row must have read it before one writes to it.
             warp::barrier();
             if (live) {
               float* const to = reinterpret_cast<float*>(tile + row * T::pitch) + t;
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
             }
           }
         }
-        // The next pair's rows come where outputs of a large window are.
+        // The next pair's rows overwrite the outputs of a large window.
         if (!kSmall || a.request.kind == ResultKind::surface) block::barrier();
       };
       if constexpr (kSmall) {

@@ -1,5 +1,5 @@
-// The peak of a surface whose rows' largest outputs are known: by all warps of a block, each of
-// which looks at few rows. ../row_results.hpp has the other results.
+// The peak of a surface whose rows' largest outputs are known. All warps of a block search it, and
+// each reads few rows. ../row_results.hpp has the other results.
 #pragma once
 
 #include "algorithms/blocks/peaks.hpp"
@@ -9,14 +9,14 @@
 
 namespace xcorr::fused_fft {
 
-// Outputs of a small window, dense.
+// The outputs of a small window, dense.
 struct SmallSurface {
   const float* data;
   int rows, cols;
   __device__ __forceinline__ const float* row(int y) const { return data + y * cols; }
 };
-// All outputs: of a complex row the first real one lies where the row was in the tile, the second one
-// in the workspace.
+// All outputs. Of the two real rows of a complex row the first lies in the tile, where the complex
+// row was, and the second in the workspace.
 template <int kN>
 struct WholeSurface {
   const Complex *tile, *other;
@@ -32,18 +32,19 @@ struct WholeSurface {
   }
 };
 
-// What the warps of a block tell each other of a surface.
+// What the warps of a block exchange about a surface.
 template <int kN>
 struct SurfaceFacts {
   static constexpr int kMostWarps = 32;
-  float of_rows[kN];  // the largest outputs
+  float of_rows[kN];  // the largest output of each row
   float seconds[kMostWarps];
   int not_finite[kMostWarps];
   std::uint32_t pair, spare;
   TeamScratch team;
 };
 
-// The largest of some outputs of a lane, and whether all were finite: two instructions each.
+// The largest of the outputs that a lane has seen, and whether all were finite, in two instructions
+// per output.
 struct Seen {
   float largest = no_number();
   float zero = 0.0f;  // NaN once an output was NaN or infinite
@@ -57,8 +58,8 @@ struct Seen {
   }
 };
 
-// The largest local maximum of row y outside the 5 x 5 around the peak, of those larger than `least`,
-// or `least`, in all lanes of a warp.
+// The largest local maximum of row y outside the 5 x 5 around the peak that exceeds `least`;
+// `least` if there is none. All lanes of a warp get it.
 template <typename Surface>
 __device__ __forceinline__ float second_in_row(const Surface& s, int y, int lane, int peak_y,
                                                int peak_x, float least) {
@@ -73,12 +74,12 @@ __device__ __forceinline__ float second_in_row(const Surface& s, int y, int lane
   return largest_of_lanes(least);
 }
 
-// The record of a surface, by all threads of the block, which have met a barrier since of_rows and
-// not_finite were written.
+// Writes the record of a surface, by all threads of the block, which have met a barrier since
+// of_rows and not_finite were written.
 template <int kN, typename Surface>
 __device__ __forceinline__ void find_peak(const Surface& s, const ResultRequest& request,
                                           SurfaceFacts<kN>& facts, Peak* to) {
-  // Opaque, so that nothing is made ready before the passes: they take all registers.
+  // Opaque to the compiler, so that it computes nothing before the passes, which use all registers.
   const int thread = opaque(static_cast<int>(threadIdx.x));
   const int lane = thread % warp::kSize, warp = thread / warp::kSize;
   const int warps = static_cast<int>(blockDim.x) / warp::kSize;
@@ -100,7 +101,8 @@ __device__ __forceinline__ void find_peak(const Surface& s, const ResultRequest&
     warp::barrier();
     peak_x = exists ? first_of_lanes(PeakPlace{0.0f, peak_x}).at : 0;
   }
-  // Rows of a warp from the one with the largest output on, as long as it exceeds what was found.
+  // A warp searches its rows in the order of their largest outputs, as long as these exceed what
+  // was found.
   float second = -HUGE_VALF;
   const int mine = warp + warps * lane;
   float of_mine = exists && mine < s.rows ? facts.of_rows[mine] : no_number();
@@ -120,7 +122,7 @@ __device__ __forceinline__ void find_peak(const Surface& s, const ResultRequest&
                                second > -HUGE_VALF ? second : no_number(), !not_finite));
 }
 
-// The result sum, above or peaks, by all threads likewise.
+// Writes the result sum, above or peaks, by all threads, as find_peak().
 template <int kN, typename Surface>
 __device__ __forceinline__ void find_rows_result(const Surface& s, const ResultRequest& request,
                                                  SurfaceFacts<kN>& facts, Index pair) {

@@ -1,11 +1,12 @@
-// The 2D transform of a real matrix of which a block's shared memory has room for half. The
+// The 2D transform of a real matrix of which only half fits the shared memory of a block. The
 // frequencies 2k + c of x, c = 0 or 1, are a transform of half the length m = nx / 2:
 //
 //   Z[2k + c] = sum over x < m of w_m^(-k x) ( w_nx^(-c x) (z[x] + (-1)^c z[x + m]) ),
 //
-// so a block reads its matrix twice, once for each c (a "half"), and the inverse adds up what both
-// halves give. Two real rows, `second` apart, are one complex row z = row0 + i row1 (README.md), and
-// frequency -(2k + c) belongs to the same half as 2k + c, so that a half needs no other.
+// so a block reads its matrix twice, once for each c (a "half"), and the inverse adds the results
+// of both halves. Two real rows, `second` apart, form one complex row z = row0 + i row1
+// (README.md). Frequency -(2k + c) belongs to the same half as 2k + c, so a half does not need the
+// other one.
 //
 //   pass       reads                          transforms               writes
 //   load       matrix, rows with data         across, over s           tile, times twiddles
@@ -16,10 +17,10 @@
 //   start      tile                           16 back                  tile
 //   store      tile, times twiddles           across back              a half of the outputs
 //
-// A barrier of the block stands after each. The tile is rows x m complex values; column k1 + across *
-// k2 of a half is at position 16 k1 + k2, so that 16 lanes meet 16 banks wherever they have
-// neighbouring positions; where they have neighbouring rows, the odd pitch does it. Columns 0 and
-// nx / 2 are their own mirrors and have a second position each, m and m + 1.
+// A barrier of the block follows each pass. The tile has rows x m complex values. Column k1 +
+// across * k2 of a half is at position 16 k1 + k2, so that 16 lanes at neighbouring positions
+// access 16 banks; for lanes in neighbouring rows the odd pitch ensures that. Columns 0 and nx / 2
+// are their own mirrors. Their second positions are m and m + 1.
 #pragma once
 
 #include "algorithms/blocks/divide.hpp"
@@ -28,15 +29,15 @@
 
 namespace xcorr::fused_fft {
 
-// Threads of a block: as many as keep rounds over the tasks of most passes full and have enough
-// registers.
+// Threads per block: chosen so that rounds over the tasks of most passes are full and registers
+// suffice.
 constexpr int threads_of_halves(int n, Work work) {
   if (n <= 64) return 96;
   if (n == 256) return 544;
   return n == 320 ? 512 : work == Work::pairs ? 640 : 704;
 }
 
-// Both axes of length kN.
+// Layout of a tile; both axes have length kN.
 template <int kN>
 struct HalvesTile {
   static constexpr int first = 16, second = kN / 16;     // passes of a column
@@ -44,21 +45,22 @@ struct HalvesTile {
   static constexpr int row_pairs = kN / 2, pitch = half + 3;
   static constexpr int elements = row_pairs * pitch;
   static constexpr int odd_columns = half / 2, even_columns = odd_columns + 1;
-  // Columns of the even half before those of positions 0 .. 8.
+  // Columns of the even half, without those of positions 0 .. 8.
   static constexpr int straight = odd_columns - 8;
-  // A spectrum: pairs of values in the order of the tasks of `middle`, the even half first.
+  // Complex values of a spectrum: pairs in the order of the tasks of `middle`, the even half first.
   static constexpr int spectrum = kN * (even_columns + odd_columns);
-  // Values of a column that a small window needs, of 16; two of them are a complex row.
+  // Number of values, of each 16 of a column, that a small window needs; two of them form a complex
+  // row.
   static constexpr int kept = kN == 256 ? 6 : 4;
   static constexpr int kept_rows = kept * second;
   static_assert(kN % 32 == 0 && pitch % 2 == 1 && half % 2 == 0);
 
-  // Complex rows that hold any of the first `rows` rows: numbers from 0 on.
+  // The number of complex rows that contain any of the first `rows` real rows.
   __host__ __device__ static constexpr int pairs_of(int rows) {
     const int rest = rows % (2 * second);
     return rows / (2 * second) * second + (rest < second ? rest : second);
   }
-  // The first row of complex row r; the other one is `second` rows on.
+  // The first real row of complex row r; the other one is `second` rows further.
   __device__ __forceinline__ static int row_of(int r) { return r + r / second * second; }
 };
 
@@ -66,16 +68,16 @@ struct alignas(16) ValuePair {
   Complex a, b;
 };
 
-// A half of a transform by all threads of a block, which call every function together. They meet
-// barriers between the functions, not in them.
+// A half of a transform, by all threads of a block, which call every function together. The caller
+// puts barriers between the functions; there are none in them.
 template <int kN>
 class HalfTransform {
   using T = HalvesTile<kN>;
   static constexpr int kAcross = T::across, kSecond = T::second, kPitch = T::pitch;
 
  public:
-  // tables: w_nx^(t (2 k1 + c)) at c m + 16 k1 + t, then w_ny^(k t) at second k + t, with the sign of
-  // the inverse. powers: w_n^k.
+  // tables: w_nx^(t (2 k1 + c)) at c m + 16 k1 + t, then w_ny^(k t) at second k + t, with the sign
+  // of the inverse. powers: w_n^k.
   static constexpr int table_elements = 2 * kN;
   static __device__ __forceinline__ void store_tables(Complex* to, const Complex* powers_x,
                                                       const Complex* powers_y) {
@@ -89,7 +91,7 @@ class HalfTransform {
   __device__ __forceinline__ HalfTransform(Complex* tile, const Complex* tables, int odd)
       : tile_(tile), of_rows_(tables + odd * T::half), of_columns_(tables + kN), odd_(odd) {}
 
-  // Rows of a matrix: the passes over s.
+  // Loads the rows of a matrix; the passes over s.
   __device__ __forceinline__ void load(const Source& from, int pairs) const {
     const float sign = odd_ ? -1.0f : 1.0f;
 #pragma unroll 1
@@ -118,21 +120,21 @@ class HalfTransform {
     }
   }
 
-  // The passes over t: spectra Z of rows, natural order in blocks of 16.
+  // The passes over t. They give the spectra Z of rows, in natural order in blocks of 16.
   __device__ __forceinline__ void finish(const Divider& pairs) const {
     each_block(pairs, [&](Complex* row, int k1) {
       Complex v[16];
       read(v, row + 16 * k1);
       transform<16, Direction::forward>(v);
       write(v, row + 16 * k1);
-      if (k1 == 0) {  // their mirrors, of the even half
+      if (k1 == 0) {  // the second positions of columns 0 and nx / 2, which the even half has
         row[T::half] = v[0];
         row[T::half + 1] = v[8];
       }
     });
   }
 
-  // Columns of the spectra of a matrix of `rows` rows: the passes over s.
+  // The passes over s along columns of the spectra of a matrix of `rows` rows.
   __device__ __forceinline__ void split(int rows) const {
     each_column(kSecond, [&](int t, int column, int) {
       const Slots at(*this, column, t);
@@ -155,8 +157,8 @@ class HalfTransform {
     });
   }
 
-  // f(values of a second pass, task, tasks, k1, kx): out of the tile, transformed, where kForward,
-  // and transformed back into it where kInverse.
+  // Calls f(values of a second pass, task, tasks, k1, kx). With kForward the values come from the
+  // tile and are transformed; with kInverse they are transformed back into the tile.
   template <bool kForward, bool kInverse, typename F>
   __device__ __forceinline__ void middle(F f) const {
     each_column(16, [&](int k1, int column, int task) {
@@ -177,7 +179,7 @@ class HalfTransform {
     });
   }
 
-  // The passes of columns back over s; the first kKept * second rows are made.
+  // The inverse passes over s along columns; only the first kKept * second rows are computed.
   template <int kKept>
   __device__ __forceinline__ void join() const {
     each_column(kSecond, [&](int t, int column, int) {
@@ -198,7 +200,7 @@ class HalfTransform {
     });
   }
 
-  // Rows back: the passes over k2.
+  // The inverse passes over k2 along rows.
   __device__ __forceinline__ void start(const Divider& pairs) const {
     each_block(pairs, [&](Complex* row, int k1) {
       Complex v[16];
@@ -208,8 +210,8 @@ class HalfTransform {
     });
   }
 
-  // Rows back: f(r, t, values, live), value s belongs to column t + 16 s of this half. All lanes of a
-  // warp call f together, `live` says whether they have a row.
+  // The last passes along rows: calls f(r, t, values, live), where value s belongs to column t + 16
+  // s of this half. All lanes of a warp call f together; `live` says whether a lane has a row.
   template <typename F>
   __device__ __forceinline__ void store(int pairs, F f) const {
     const int lane = thread() % warp::kSize;
@@ -232,7 +234,7 @@ class HalfTransform {
   static __device__ __forceinline__ int threads() { return static_cast<int>(blockDim.x); }
   __device__ __forceinline__ int columns() const { return T::even_columns - odd_; }
 
-  // Where the values of a column lie, of one t: value k in the row of even k or of odd k.
+  // Where the values of a column lie, for one t: value k is in the row of even k or of odd k.
   struct Slots {
     __device__ __forceinline__ Slots(const HalfTransform& of, int column, int t) {
       int position = column, mirror = T::half - 1 - column;
@@ -264,7 +266,7 @@ class HalfTransform {
     for (int i = 0; i < 16; ++i) to[i] = v[i];
   }
 
-  // v[s] times w_nx^(16 s), of the odd half.
+  // Multiplies v[s] by w_nx^(16 s) in the odd half.
   template <Direction kWay>
   __device__ __forceinline__ void twist(Complex (&v)[kAcross]) const {
     if (odd_ == 0) return;
@@ -274,7 +276,7 @@ class HalfTransform {
     });
   }
 
-  // f(row, k1) of each complex row; neighbouring lanes have neighbouring rows.
+  // Calls f(row, k1) for each complex row; neighbouring lanes have neighbouring rows.
   template <typename F>
   __device__ __forceinline__ void each_block(const Divider& pairs, F f) const {
     const int tasks = static_cast<int>(pairs.by) * kAcross;
@@ -285,7 +287,8 @@ class HalfTransform {
       f(tile_ + static_cast<int>(r) * kPitch, k1);
     }
   }
-  // f(i, column, task) for i < count of each column; neighbouring lanes have neighbouring columns.
+  // Calls f(i, column, task) for i < count of each column; neighbouring lanes have neighbouring
+  // columns.
   template <typename F>
   __device__ __forceinline__ void each_column(int count, F f) const {
 #pragma unroll 1

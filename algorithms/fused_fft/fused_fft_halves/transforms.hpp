@@ -1,6 +1,6 @@
-// Transforms of 2, 5, 9, 10, 18 and 20 values in the registers of a thread, beside those of
-// blocks/short_transforms.hpp. 10, 18 and 20 are by the prime factor algorithm (Good), which has no
-// twiddles.
+// Transforms of 2, 5, 9, 10, 18 and 20 values in the registers of a thread, in addition to those of
+// blocks/short_transforms.hpp. Those of 10, 18 and 20 use the prime factor algorithm (Good), which
+// has no twiddles.
 #pragma once
 
 #include "algorithms/blocks/short_transforms.hpp"
@@ -54,8 +54,8 @@ __device__ __forceinline__ void transform5(Complex& a, Complex& b, Complex& c, C
 template <int kN, Direction kWay>
 __device__ __forceinline__ void short_transform(Complex (&v)[kN]);
 
-// kA and kB have no common factor: n = kB a + kA b, and frequency k is k % kA of one, k % kB of the
-// other.
+// kA and kB have no common factor: n = kB a + kA b, and frequency k is frequency k % kA over a and
+// k % kB over b.
 template <int kA, int kB, Direction kWay>
 __device__ __forceinline__ void coprime_transform(Complex (&v)[kA * kB]) {
   constexpr int kN = kA * kB;

@@ -1,4 +1,4 @@
-// What the kernels of fused_fft_lanes are given, and what they begin with.
+// Arguments of the kernels of fused_fft_lanes, and how the kernels begin.
 #pragma once
 
 #include "algorithms/device/launch.hpp"
@@ -8,25 +8,26 @@
 
 namespace xcorr::fused_fft {
 
-// The first left, right and output are those of a chunk.
+// Pointers are those of the first left, right and output of a chunk.
 struct LanesArguments : FusedProblem {
   Complex *left_images, *right_images, *pair_images;
-  Index image;  // complex elements of one
+  Index image;  // complex elements per image
   int ny, nx;
-  std::uint32_t lefts, rights, groups;  // groups: blocks of an image
-  std::uint32_t chunks, chunk;          // blocks of a left's columns, rights of one
+  std::uint32_t lefts, rights, groups;  // groups: row blocks per image
+  std::uint32_t chunks, chunk;          // chunks of rights per left, max rights per chunk
   int columns_of_block;
-  Index of_left;  // outputs from a left's first to the next left's
-  // n-to-m: counters (tasks taken; tasks over columns and over rows done, by batch), batches, tasks
-  // of a batch and of both kinds, by how many rows are behind, batches of the ring, and powers of
-  // two: a batch's lefts and rights.
+  Index of_left;  // outputs from one left to the next
+  // n-to-m: counters (of tasks taken, and per batch of tasks over columns and over rows that are
+  // done); numbers of batches, of list entries per kind and batch, of column tasks and row tasks
+  // per batch; lag of the row tasks in entries; batches in the ring; log2 of a batch's lefts and
+  // rights; batches along rights and lefts.
   std::uint32_t *counters, *columns_done, *rows_done, all_counters;
   std::uint32_t batches, of_batch, column_tasks, row_tasks, lag, ring;
   std::uint32_t log_lefts, log_rights, batches_across, batches_down;
 };
 
 template <typename T>
-constexpr int kBlocks = T::values > 16 ? 3 : 4;  // of an SM: 32 or 24 warps
+constexpr int kBlocks = T::values > 16 ? 3 : 4;  // per SM: 32 or 24 warps
 
 template <typename T>
 __device__ __forceinline__ void table_of(Complex* to, const LanesArguments& a, int axis) {
@@ -34,7 +35,8 @@ __device__ __forceinline__ void table_of(Complex* to, const LanesArguments& a, i
                     static_cast<int>(blockDim.x));
 }
 
-// What kernels with one table begin with: the table of an axis, then the end of the launch before.
+// The beginning of kernels with one table: load the table of an axis, then wait for the previous
+// launch.
 enum class Ends { kernel, call };
 template <typename L, Ends kEnds = Ends::kernel>
 __device__ __forceinline__ Complex* begin_with_table(const LanesArguments& a, int axis) {

@@ -1,5 +1,5 @@
-// How fused_fft_lanes cuts the pairs of a problem: batches of one list of tasks, groups of pairs,
-// or chunks, each bounded by the memory of its images.
+// How fused_fft_lanes divides the pairs of a problem: into batches of one list of tasks, groups of
+// pairs, or chunks. The memory of images bounds each.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline Index lane_groups_of_block(int n) {
   return LaneLengths::with(n, [](auto l) -> Index { return LaneGroupOf<decltype(l)>::of_block; });
 }
 
-// How pairs of n-to-m are cut into batches, and how many of these the ring holds.
+// How pairs of n-to-m are divided into batches, and how many batches the ring holds.
 struct Batches {
   explicit Batches(const PlanRequest& request) {
     const Problem& q = request.problem;
@@ -29,7 +29,7 @@ struct Batches {
     Index best = 0;
     for (Index l = 1; l <= pairs; l *= 2) {
       const Index number = ceil_div(q.lefts, l) * ceil_div(q.rights, pairs / l);
-      // Fewest batches, then fewest spectra.
+      // Minimises the number of batches, then that of spectra.
       const Index cost = number * 64 + l + pairs / l;
       if (best == 0 || cost < best) best = cost, lefts = l, count = number;
     }
@@ -43,7 +43,8 @@ struct Batches {
   Index lefts = 1, rights = 1, count = 1, ring = 1, images = 1;
 };
 
-inline constexpr Index kCounters = 64;  // bytes before those of batches: elements stay aligned
+// bytes before the counters of batches, so that these are aligned
+inline constexpr Index kCounters = 64;
 inline Index counter_bytes(Index batches) {
   return ceil_div<Index>(kCounters + 2 * batches * static_cast<Index>(sizeof(std::uint32_t)), 256) *
          256;
@@ -58,7 +59,8 @@ inline bool has_groups(const PlanRequest& request) {
   return request.params.get("spectra") == "shared";
 }
 
-// How pairs of n-to-m are cut into groups: images in the chunk, spectra of a column in a block.
+// How pairs of n-to-m are divided into groups: the images of a group fit a chunk, and the spectra
+// of one column fit a block.
 struct PairGroups {
   static constexpr Index kMostSpectra = 24;
   explicit PairGroups(const PlanRequest& request) {

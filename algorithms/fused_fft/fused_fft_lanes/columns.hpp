@@ -1,5 +1,5 @@
-// Kernels of fused_fft_lanes over columns of images: their spectra, apart or at once with the
-// products and the inverse transforms of pairs.
+// Kernels of fused_fft_lanes over columns of images: only their spectra, or also the products and
+// the inverse transforms of pairs.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace xcorr::fused_fft {
 
-// v times a spectrum, stored by LaneGroup::store_spectrum. In two halves: loads of the second on
-// the other side of a barrier, or more of them at once than there are registers for.
+// Multiplies v by a spectrum that LaneGroup::store_spectrum stored. It does so in two halves with a
+// barrier between their loads: all loads at once would need more registers than there are.
 template <typename Y>
 __device__ __forceinline__ void multiply(Complex (&v)[Y::values], const Complex* by, int lane) {
   const auto* const from = reinterpret_cast<const ComplexPair*>(by) + lane;
@@ -24,8 +24,9 @@ __device__ __forceinline__ void multiply(Complex (&v)[Y::values], const Complex*
   }
 }
 
-// Spectrum v of a left's column kx to `to`: its conjugate, times what undoes all scales, and
-// rotated. There and not in registers, of which 16 phases would take too many.
+// Stores spectrum v of a left's column kx to `to`, then replaces it by its conjugate, times the
+// factor that undoes all scales, rotated. This is done in memory, since 16 phases would take too
+// many registers.
 template <typename Y>
 __device__ __forceinline__ void store_left(const Complex (&v)[Y::values], Complex* to,
                                            const LanesArguments& a, int kx, int lane) {
@@ -41,7 +42,7 @@ __device__ __forceinline__ void store_left(const Complex (&v)[Y::values], Comple
   }
 }
 
-// Spectra of n-to-m, in place of images.
+// Spectra for n-to-m; they overwrite the images.
 template <typename Y>
 __global__ void __launch_bounds__(kBlockThreads, kBlocks<Y>) spectra_kernel(LanesArguments a) {
   Complex* const table = begin_with_table<Y>(a, 1);
@@ -61,9 +62,9 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocks<Y>) spectra_kernel(Lane
   if (live && !is_left) Y::store_spectrum(v, column, at.lane);
 }
 
-// Columns of a left and of some of its rights, in place of the images of these: of a column's
-// lane groups the first has the left, the others a right each; a block has columns while lane
-// groups are left.
+// Columns of a left and of some of its rights; the results overwrite the images of the rights. Of
+// the lane groups of a column the first has the left, and the others have a right each. A block
+// takes as many columns as its lane groups allow.
 template <typename Y>
 __global__ void __launch_bounds__(kBlockThreads, kBlocks<Y>) columns_kernel(LanesArguments a) {
   Complex* const table = begin_with_table<Y>(a, 1);
@@ -93,19 +94,21 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocks<Y>) columns_kernel(Lane
   if (works) Y::store_column(v, column, at.lane);
 }
 
-// Columns of n-to-m without a workspace of spectra: a block has one column of a group of lefts and
-// rights, their spectra in shared memory, and from these that column of all the group's pairs.
-// Threads of a block, and its shared memory: twiddles, spectra, a buffer a lane group.
+// Columns for n-to-m without a workspace of spectra: a block has one column of a group of lefts and
+// rights. It stores their spectra in shared memory, and computes from these that column of all
+// pairs of the group. GroupShape is the number of threads of a block, and its shared memory:
+// twiddles, spectra, and one buffer per lane group.
 template <typename Y>
 struct GroupShape {
-  // What their registers allow.
+  // Max threads, given their registers.
   static constexpr int kMost = Y::R::middle == 1 ? 1024 : Y::values > 16 ? 512 : 768;
-  static constexpr int kSpectra = (Y::twiddles + 1) / 2 * 2;  // where they begin: 16 bytes
+  // offset of the spectra, aligned to 16 bytes
+  static constexpr int kSpectra = (Y::twiddles + 1) / 2 * 2;
   static constexpr std::size_t bytes(Index threads, Index spectra) {
     return sizeof(Complex) *
            static_cast<std::size_t>(kSpectra + spectra * Y::n + threads / Y::lanes * Y::buffer);
   }
-  // As many threads as there is work and `limit` bytes for, whole warps, one at least.
+  // As many threads as the work and `limit` bytes allow, in whole warps, at least one.
   static Index threads(Index spectra, Index pairs, Index most, std::size_t limit) {
     Index result = std::min(ceil_div(std::max(spectra, pairs) * Y::lanes, Index{32}) * 32, most);
     while (result > 32 && bytes(result, spectra) > limit) result -= 32;
@@ -113,7 +116,7 @@ struct GroupShape {
   }
 };
 
-// The first left, right and pair image are those of the group.
+// Pointers are those of the first left, right and pair image of the group.
 template <typename Y>
 __global__ void __launch_bounds__(GroupShape<Y>::kMost) groups_kernel(LanesArguments a) {
   Complex* const table = begin_with_table<Y>(a, 1);
@@ -122,7 +125,7 @@ __global__ void __launch_bounds__(GroupShape<Y>::kMost) groups_kernel(LanesArgum
   const int lane_groups = static_cast<int>(blockDim.x) / Y::lanes,
             kx = static_cast<int>(blockIdx.x);
   Complex* const of_group = table + GroupShape<Y>::kSpectra;
-  // Worked out where they are needed, not kept in registers.
+  // Computed where it is needed, which saves registers.
   const auto place = [] { return opaque(static_cast<int>(threadIdx.x)); };
   const auto transformed = [&](auto way, Complex(&v)[Y::values]) {
     const int thread = place();

@@ -6,7 +6,8 @@
 // column-major: a column is one run of memory, and a block over rows reads 128 bytes of each
 // column.
 //
-// n-to-m has two ways, the other forms have three kernels: rows, columns with the product, rows.
+// n-to-m has two ways (parameter spectra). The other forms have three kernels: rows, columns with
+// the product, rows.
 //
 // Parameters, run time:
 //   spectra   of n-to-m. workspace: all spectra are stored once; then one kernel does all pairs,
@@ -25,13 +26,13 @@
 // ones are padded to 256. Limits: transforms of at most 512; the workspace holds the images of all
 // matrices (n-to-m) and of the pairs of the ring.
 //
-// What limits it (H200, 32:32 at 256 x 256, 1.04 ms): waiting. The kernel over pairs takes 0.97 ms.
+// What limits it (H200, 32:32 at 256 x 256, 1.04 ms): latency. The kernel over pairs takes 0.97 ms.
 // It uses 41 % of issue slots and 43 % of the L2 cache's rate. Of 17 warps of a scheduler 8 wait
-// for memory and 5 at a barrier. The lower bounds are 0.37 ms for instructions (a pair is 257
+// for memory and 5 at a barrier. The lower bounds are 0.37 ms for instructions (a pair has 257
 // columns and 256 rows of 750 warp instructions each), 0.5 ms for shared memory and the L1 cache,
-// and 0.75 ms for the L2 cache (3.9 MB a pair at 5.5 TB/s).
-// Registers on sm_90: 64, so four blocks an SM; 80 and three blocks at 384; no spills.
-// groups_kernel has 1024, 512 or 768 threads with 54, 98 or 76 registers.
+// and 0.75 ms for the L2 cache (3.9 MB per pair at 5.5 TB/s). Registers on sm_90: 64, so four
+// blocks per SM; 80 and three blocks at 384; no spills. groups_kernel has 1024, 512 or 768 threads
+// with 54, 98 or 76 registers.
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/batches.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/columns.hpp"
@@ -108,7 +109,7 @@ class LanesPlan final : public DevicePlan<float> {
     a_.column_tasks = static_cast<std::uint32_t>(nx / 2 + 1);
     a_.row_tasks = static_cast<std::uint32_t>(pairs * (ny / 2 / lane_groups_x_));
     a_.of_batch = std::max(a_.row_tasks, a_.column_tasks);
-    // Between one and `ring` - 1 batches behind, or tasks would wait for later ones.
+    // The lag is between one and `ring` - 1 batches; otherwise tasks would wait for later tasks.
     a_.lag = std::max(a_.of_batch, a_.of_batch * a_.ring / 2);
     resident_ =
         resident_blocks(reinterpret_cast<const void*>(pairs_), kBlockThreads, shared_pairs_);
@@ -121,7 +122,7 @@ class LanesPlan final : public DevicePlan<float> {
     if (has_groups_) return groups(call);
     if (q.form == Form::n_to_m) return n_to_m(call);
     const Index m = q.rights / q.lefts;
-    // A rectangle of whole lefts, or of some rights of one.
+    // A chunk has all rights of several lefts, or some rights of one left.
     const Index lefts = std::clamp<Index>(chunk_ / m, 1, q.lefts), rights = std::min(m, chunk_);
     for (Index l = 0; l < q.lefts; l += lefts) {
       for (Index r = 0; r < m; r += rights) {
@@ -169,7 +170,8 @@ class LanesPlan final : public DevicePlan<float> {
     group_threads_ = Shape::threads(spectra, pairs, Shape::kMost, shared_limit());
     const auto* const kernel = reinterpret_cast<const void*>(groups_kernel_);
     const int threads = static_cast<int>(group_threads_);
-    // More columns than blocks at once: two on an SM, which reserves 1 KiB for each.
+    // If there are more columns than resident blocks, two blocks share an SM, which reserves 1 KiB
+    // for each.
     if (resident_blocks(kernel, threads, Shape::bytes(threads, spectra)) < a_.nx / 2 + 1) {
       const std::size_t half = shared_limit() / 2 - 512;
       const Index fewer = Shape::threads(spectra, pairs, Shape::kMost / 2, half);
@@ -239,10 +241,10 @@ class LanesPlan final : public DevicePlan<float> {
   int lane_groups_x_, lane_groups_y_, twiddles_y_, buffer_y_;
   std::size_t shared_x_, shared_y_, shared_pairs_, shared_groups_ = 0;
   Index group_threads_ = 0;
-  Index resident_ = 0;  // blocks of pairs_ that the device holds
+  Index resident_ = 0;  // resident blocks of pairs_
 };
 
-// Of the largest block that a problem may start, groups apart.
+// Shared memory of the largest block that a problem may start, except groups.
 std::size_t most_shared_bytes(const Problem& q) {
   return LaneLengths::with(LaneLengths::y(q), [&](auto y) {
     return LaneLengths::with(LaneLengths::x(q), [&](auto x) -> std::size_t {

@@ -1,12 +1,13 @@
 // All pairs of an n-to-m problem in one kernel, for fused_fft_lanes: products of spectra and their
 // inverse transforms, as tasks that blocks take from a list.
 //
-// A batch is as many pairs as a block has lane groups for columns. Its tasks: each column, for all
-// its pairs; then, `lag` tasks behind, each group of complex rows of each image. The list
-// alternates between the two kinds; images of batches lie in a ring. A task over rows needs all
-// columns of its batch, one over columns needs the rows of the batch that had its images before;
-// counters tell. What a task needs comes before it in the list, so that some block has it or has
-// had it: no block waits for a task that has not begun, however many blocks there are.
+// A batch has as many pairs as a block has lane groups for columns. It has one task for each
+// column, which processes the column of all its pairs, and one task for each group of complex rows
+// of each image. The list alternates between the two kinds, and row tasks come `lag` entries later.
+// Images of batches lie in a ring. A row task needs all columns of its batch. A column task needs
+// that all rows of the batch that used its images before are done. Counters show this. What a task
+// needs comes before it in the list, so a block has taken it already: no block waits for a task
+// that has not begun, however many blocks there are.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +21,14 @@
 
 namespace xcorr::fused_fft {
 
-// What a block of pairs_kernel is to do; ready: whether what it needs is known to be there.
+// A task of pairs_kernel. ready: what the task needs was complete when the task was taken.
 struct alignas(16) PairTask {
   enum Kind : std::uint32_t { columns, rows, none };
   Kind kind;
   std::uint32_t ready, batch, number;
-  std::uint32_t first_left, first_right, first_image;  // of its batch
+  std::uint32_t first_left, first_right, first_image;  // of the batch
 
-  // Where its end is told, and what it waits for.
+  // The counter that the end of the task increments; the counter that it waits for.
   __device__ __forceinline__ std::uint32_t* done(const LanesArguments& a) const {
     return (kind == rows ? a.rows_done : a.columns_done) + batch;
   }
@@ -37,7 +38,7 @@ struct alignas(16) PairTask {
   __device__ __forceinline__ std::uint32_t needed_count(const LanesArguments& a) const {
     return kind == rows ? a.column_tasks : a.row_tasks;
   }
-  // Whether it is there: for a block that meets a barrier afterwards.
+  // Whether the task can begin. The block must meet a barrier afterwards.
   __device__ __forceinline__ bool can_begin(const LanesArguments& a) const {
     const std::uint32_t* const counter = needed(a);
     const std::uint32_t count = needed_count(a);
@@ -60,8 +61,8 @@ __device__ __forceinline__ void fetch(PairTask& task, const LanesArguments& a) {
                                         : a.lag + u / 2;
     const std::uint32_t batch = i / a.of_batch, number = i - batch * a.of_batch;
     if (number >= (is_rows ? a.row_tasks : a.column_tasks)) continue;
-    // Batches in bands of four lefts of batches, down each band's columns: a band's lefts stay in
-    // the L2 cache, and rights come from memory once a band.
+    // Batches are ordered in bands of kBand rows of batches, and within a band column by column:
+    // the lefts of a band stay in the L2 cache, and rights are read from memory once per band.
     const std::uint32_t band = batch / (kBand * a.batches_across);
     const std::uint32_t in_band = batch - band * kBand * a.batches_across;
     const std::uint32_t height =
@@ -85,7 +86,8 @@ struct PairsShape {
   static constexpr int blocks = kBlocks<Y> < kBlocks<X> ? kBlocks<Y> : kBlocks<X>;
   static constexpr int buffers_y = Y::of_block * Y::buffer, buffers_x = X::of_block * X::buffer;
   static constexpr int buffers = std::max(buffers_y, buffers_x);
-  static constexpr int table_x = std::is_same_v<Y, X> ? 0 : Y::twiddles;  // behind that of y
+  // offset from the table of y
+  static constexpr int table_x = std::is_same_v<Y, X> ? 0 : Y::twiddles;
   static constexpr std::size_t bytes =
       3 * sizeof(PairTask) + 16 + sizeof(Complex) * (table_x + X::twiddles + buffers);
 };
@@ -93,7 +95,8 @@ struct PairsShape {
 template <typename Y, typename X>
 __global__ void __launch_bounds__(kBlockThreads, (PairsShape<Y, X>::blocks))
     pairs_kernel(LanesArguments a) {
-  PairTask* const tasks = dynamic_shared<PairTask>();  // the last one, this and the next, in turn
+  // a ring of the previous, the current and the next task
+  PairTask* const tasks = dynamic_shared<PairTask>();
   std::uint32_t* const through = reinterpret_cast<std::uint32_t*>(tasks + 3);
   Complex* const table_y = reinterpret_cast<Complex*>(through + 4);
   Complex* const table_x = table_y + PairsShape<Y, X>::table_x;
@@ -109,8 +112,8 @@ __global__ void __launch_bounds__(kBlockThreads, (PairsShape<Y, X>::blocks))
   for (std::uint32_t turn = 0;; turn = turn == 2 ? 0 : turn + 1) {
     block::barrier();
     const PairTask task = tasks[turn];
-    // That the last task is done is told by one thread, as soon as its warp has its own loads:
-    // the fence costs little there.
+    // One thread signals that the previous task is done, as soon as its warp has its loads: there
+    // the fence costs little.
     const auto tell = [&] {
       PairTask& last = tasks[turn == 0 ? 2 : turn - 1];
       if (opaque(static_cast<int>(threadIdx.x)) != 0 || last.kind == PairTask::none) return;
@@ -155,7 +158,7 @@ __global__ void __launch_bounds__(kBlockThreads, (PairsShape<Y, X>::blocks))
           live ? a.rows : Range{0, 0}, a.cols,
           a.out_of(live ? static_cast<Index>(l) * a.rights + r : 0), buffers, table_x, tell);
     }
-    // The first warp that is through fetches while the others finish.
+    // The first warp that finishes takes the next task while the other warps continue.
     warp::barrier();
     if (warp::lane() == 0 && atomic_add(through, 1u) % (kBlockThreads / warp::kSize) == 0) {
       fetch(tasks[turn == 2 ? 0 : turn + 1], a);

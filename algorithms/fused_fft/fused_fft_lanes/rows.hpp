@@ -1,7 +1,7 @@
-// Kernels of fused_fft_lanes over rows of images. Two real rows (2q and 2q + 1) are one complex
-// row, whose elements are neighbours in a column-major image, read and written as one. A block has
-// a complex row a lane group; reading and writing, its threads lie across the rows, so that what it
-// touches of a column is one run.
+// Kernels of fused_fft_lanes over rows of images. Two real rows (2q and 2q + 1) form one complex
+// row. Their elements are neighbours in a column-major image, and are read and written together.
+// Each lane group of a block has one complex row. For loads and stores the threads of a block lie
+// across the rows, so that a block accesses one run of memory per column.
 #pragma once
 
 #include <type_traits>
@@ -13,7 +13,8 @@
 
 namespace xcorr::fused_fft {
 
-// Rows 2q and 2q + 1 of a matrix for the complex rows from q on, one a lane group, into its image.
+// Transforms rows 2q and 2q + 1 of a matrix, complex rows from `first` on, one per lane group, into
+// its image.
 template <typename T>
 __device__ __forceinline__ void forward_row_pairs(const Source& from, int first, int ny,
                                                   Complex* image, Complex* buffers,
@@ -62,7 +63,7 @@ __device__ __forceinline__ void forward_row_pairs(const Source& from, int first,
   block::barrier();
 }
 
-// The columns 2q and 2q + 1 of two real rows' spectra as one complex row z: z[k], and z[n - k].
+// The spectra of two real rows as one of a complex row z: z[k], and z[n - k].
 __device__ __forceinline__ Complex packed(const ComplexPair& p) {
   return {p.a.re - p.b.im, p.a.im + p.b.re};
 }
@@ -73,10 +74,11 @@ __device__ __forceinline__ Complex select_complex(bool condition, Complex yes, C
   return {select(condition, yes.re, no.re), select(condition, yes.im, no.im)};
 }
 
-// Complex rows from `first` on, one a lane group, of an image into the lane groups' buffers, with
-// the first pass of their inverse transforms on the way. Column k gives elements k and n - k, so
-// those of tasks j and kRest - j come together: a thread has both, or (`odd`) one, and neighbours
-// swap halves. Tasks 0 and kRest / 2 mirror themselves; element n / 2 comes alone.
+// Loads complex rows from `first` on, one per lane group, from an image into the buffers of the
+// lane groups, and does the first pass of their inverse transforms. Column k gives elements k and n
+// - k, so those of tasks j and kRest - j are loaded together: a thread has both tasks, or (`odd`)
+// one, and neighbours swap halves. Tasks 0 and kRest / 2 are their own mirrors; element n / 2 is
+// loaded separately.
 template <typename T>
 __device__ __forceinline__ void begin_row_pairs(const ComplexPair* all, int ny, int thread,
                                                 Complex* buffers, const Complex* table) {
@@ -114,7 +116,7 @@ __device__ __forceinline__ void begin_row_pairs(const ComplexPair* all, int ny, 
     T::template begin<Direction::inverse>(a, j, z, table);
   }
   if constexpr (kTasks > 1) {
-    // Behind those that neighbours swap; else the first has tasks 0 and kRest / 2.
+    // Tasks after those that neighbours swap; otherwise the first thread has tasks 0 and kRest / 2.
     const int j = kOdd ? T::lanes / 2 + number : number;
     const int mirror = !kOdd && outer ? kRest / 2 : kRest - j;
     const ComplexPair* const from = opaque(all + j * pitch);
@@ -140,8 +142,8 @@ __device__ __forceinline__ void begin_row_pairs(const ComplexPair* all, int ny, 
   }
 }
 
-// Complex rows from `first` on, one a lane group, of an image into the outputs of a pair. The
-// caller may do something when the block has all of them.
+// Transforms complex rows from `first` on, one per lane group, from an image into the outputs of a
+// pair. `loaded` is called when the block has loaded all of them.
 template <typename T, typename Loaded>
 __device__ __forceinline__ void inverse_row_pairs(const Complex* image, int first, int ny,
                                                   Range rows, Range cols, float* out,
@@ -167,7 +169,7 @@ __device__ __forceinline__ void inverse_row_pairs(const Complex* image, int firs
   }
 }
 
-// Rows of all matrices of the chunk into images.
+// Transforms the rows of all matrices of the chunk into images.
 template <typename X>
 __global__ void __launch_bounds__(kBlockThreads, kBlocks<X>) forward_rows_kernel(LanesArguments a) {
   Complex* const table = begin_with_table<X>(a, 0);

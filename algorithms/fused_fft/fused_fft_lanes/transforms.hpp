@@ -1,11 +1,11 @@
-// Transforms held by 16 or 32 lanes of one warp (a "lane group"), 16 to 24 values in each. A lane
-// group meets no barrier but its warp's, so warps run apart and one waits for memory while another
-// calculates.
+// Transforms held by 16 or 32 lanes of one warp (a "lane group"), with 16 to 24 values per lane. A
+// lane group meets no barrier except that of its warp, so one warp can wait for memory while
+// another one computes.
 //
-// An n-point transform is two passes or three over short ones in registers. Before and after it,
-// value m of a lane is element lane + lanes * m: natural order on both sides, and the lanes of a
-// load or store are neighbours. Between passes values change lanes through a buffer of shared
-// memory whose pitches keep the 16 lanes of one access in 16 different banks.
+// An n-point transform is two or three passes of short transforms in registers. Before and after
+// it, value m of a lane is element lane + lanes * m: the order is natural on both sides, and the
+// lanes of a load or store are neighbours. Between passes values change lanes through a buffer in
+// shared memory, whose pitches put the 16 lanes of one access into 16 different banks.
 //
 // Images are column-major: the partial transform of column k begins at k * ny, so a lane group's
 // column is one run of memory.
@@ -22,7 +22,7 @@ struct alignas(16) ComplexPair {
   Complex a, b;
 };
 
-// Lanes of a lane group and the lengths of the passes; middle = 1: two passes.
+// Lanes per lane group, and the lengths of the passes; middle = 1: two passes.
 template <int kN>
 struct LanePasses;
 template <>
@@ -38,7 +38,7 @@ struct LanePasses<512> {
   static constexpr int lanes = 32, first = 8, middle = 8, last = 8;
 };
 
-inline constexpr int kBlockThreads = 256;  // of a block that is full
+inline constexpr int kBlockThreads = 256;  // of a full block
 
 template <int kN>
 struct LaneGroup {
@@ -46,19 +46,20 @@ struct LaneGroup {
   static constexpr int n = kN, lanes = R::lanes, values = kN / lanes;
   static constexpr int of_block = kBlockThreads / lanes, live = kN / 2 + 1;
 
-  // Exchanges: value k1 of task j at k1 * kPitch1 + j, then task (k1, k2) of value t at t * kPitch2
-  // + k1 + first * k2.
+  // Exchanges: the first stores value k1 of task j at k1 * kPitch1 + j; the second stores value t
+  // of task (k1, k2) at t * kPitch2 + k1 + first * k2.
   static constexpr int kRest = kN / R::first, kBegun = R::first * R::middle;
   static constexpr int kPitch1 = R::middle == 1 ? kRest + 1 : kRest + 8, kPitch2 = kBegun + 2;
   static constexpr int kExchange1 = R::first * kPitch1;
   static constexpr int kExchange2 = R::middle == 1 ? 0 : R::last * kPitch2;
   static constexpr int kNeeded = std::max(kExchange1, kExchange2);
-  // Elements from a lane group's buffer to the next: `of_block` of them meet different banks.
+  // Distance of the buffers of two lane groups, in elements; `of_block` buffers start at different
+  // banks.
   static constexpr int kSkew = 16 / of_block == 2 ? 2 : 1;
   static constexpr int buffer = (kNeeded + 15 - kSkew) / 16 * 16 + kSkew;
   static_assert(buffer >= kNeeded && buffer > kN && (of_block == 8 || of_block == 16));
 
-  // w_n^(k1 j) at (k1 - 1) * kRest + j, then those of the second exchange.
+  // Table: w_n^(k1 j) at (k1 - 1) * kRest + j, then the twiddles of the second exchange.
   static constexpr int kTwiddles1 = (R::first - 1) * kRest;
   static constexpr int twiddles = kTwiddles1 + (R::middle - 1) * R::last;
   static __device__ __forceinline__ void store_twiddles(Complex* to, const Complex* powers,
@@ -75,7 +76,8 @@ struct LaneGroup {
   static __device__ __forceinline__ Complex twiddled(Complex a, Complex w) {
     return a * (kWay == Direction::inverse ? w : conj(w));
   }
-  // The first pass of one task, elements task + kRest * i, into the lane group's buffer.
+  // The first pass of one task, elements task + kRest * i; its results go to the buffer of the lane
+  // group.
   template <Direction kWay, int kInputs = R::first>
   static __device__ __forceinline__ void begin(Complex (&a)[R::first], int task,
                                                Complex* buffer_of_group, const Complex* table) {
@@ -87,8 +89,8 @@ struct LaneGroup {
       to[k * kPitch1] = k == 0 ? a[0] : twiddled<kWay>(a[k], w[(k - 1) * kRest]);
     }
   }
-  // v becomes its transform. kHalf: the second half of the elements is zero, whatever v holds. All
-  // lanes of the warp call it; the buffer is the lane group's own.
+  // v becomes its transform. kHalf: the second half of the elements is taken as zero, whatever v
+  // holds. All lanes of the warp call it; each lane group passes its buffer.
   template <Direction kWay, bool kHalf = false>
   static __device__ __forceinline__ void run(Complex (&v)[values], Complex* buffer_of_group,
                                              const Complex* table, int lane) {
@@ -140,7 +142,7 @@ struct LaneGroup {
       }
 #pragma unroll
       for (int k = 0; k < R::middle; ++k) {
-        // One twiddle for all transforms of the lane.
+        // All transforms of the lane have the same twiddle.
         const Complex w = k == 0 ? Complex{} : table[kTwiddles1 + (k - 1) * R::last + t];
 #pragma unroll
         for (int h = 0; h < kTasks2; ++h) {
@@ -161,7 +163,8 @@ struct LaneGroup {
     }
   }
 
-  // Columns in global memory: v and its image; spectra keep a lane's values 2i and 2i + 1 together.
+  // Load and store columns in global memory, of an image or of a spectrum. Spectra store values 2i
+  // and 2i + 1 of a lane together.
   static __device__ __forceinline__ void load_column(Complex (&v)[values], const Complex* column,
                                                      int rows, int lane) {
     const Complex* const from = opaque(column + lane);
@@ -201,7 +204,7 @@ struct LaneGroup {
   }
 };
 
-// This thread's place in its block: worked out where it is needed, not kept in registers.
+// The position of this thread in its block, computed where it is needed, which saves registers.
 template <typename T>
 struct Place {
   int thread = opaque(static_cast<int>(threadIdx.x)) & (kBlockThreads - 1);

@@ -2,22 +2,23 @@
 // fused_fft_block, in which the lanes of a warp share every row and every column. Beyond the paper.
 //
 // Here a lane has a whole row, then a whole column. A warp transforms two padded tiles of 32 x 32,
-// or four of 16 x 16, with one exchange through its own part of shared memory each way, no tables
-// of roots, and no barrier of the block but one, for the left.
+// or four of 16 x 16, with one exchange in each direction through a part of shared memory that
+// belongs to the warp. There are no tables of roots, and only one barrier of the block, for the
+// left.
 //
 // - A block keeps the spectrum of one left in shared memory. Its first warp makes it while the
 //   others transform their first rights.
-// - Two tiles of a warp share the two columns that are real in the other dimension, so 16 columns a
-//   tile are enough (kernel.hpp).
-// - Rows of the next rights are loaded before the rows of these are transformed.
-// - Results become dense in the warp's shared memory, with the alignment that they have in global
-//   memory, and leave as 16 bytes a lane.
-// - For n-to-m rights are transformed for each left again: a forward transform, of which half is
+// - Two tiles of a warp share the two columns that are real in the other dimension, so that 16
+//   columns per tile suffice (kernel.hpp).
+// - Rows of the next rights are loaded before the rows of the current ones are transformed.
+// - The warp makes results dense in its shared memory, with the alignment that they have in global
+//   memory, and stores them with 16 bytes per lane.
+// - For n-to-m, rights are transformed again for each left: a forward transform, of which half is
 //   zeros, is a quarter of the work, and one launch is cheaper than two.
 //
-// Forms: all four, any shape and window; fp32. No parameters: a block has as many warps, at most 8
-// or 10, as bring all pairs onto the device at once. Compile time: the length, 16 or 32: the
-// shortest that both axes allow.
+// Forms: all four, any shape and window; fp32. No parameters: a block has the number of warps, at
+// most 8 or 10, with which all pairs are on the device at once. Compile time: the length, 16 or 32:
+// the shortest that both axes allow.
 //
 // Limits: square transforms of at most 32. A lane with 64 values has 90 KB of instructions and
 // waits for them a quarter of the time, so fused_fft_block is faster from there on.
@@ -52,7 +53,7 @@ class LaneRowsPlan final : public DevicePlan<float> {
     a_.small = std::max({q.left.rows, q.left.cols, q.right.rows, q.right.cols}) <= kN / 2;
     const Index processors = resident_blocks(reinterpret_cast<const void*>(warp_kernel<kN>),
                                              32 * most_warps(kN), shared_bytes(most_warps(kN)));
-    // As many blocks as the device holds at once, of as few warps as that takes.
+    // As many blocks as the device holds at once, each with as few warps as that needs.
     const Index chunks = std::clamp<Index>(processors / q.lefts, 1, m);
     const Index chunk = ceil_div(m, chunks);
     a_.chunk = static_cast<std::uint32_t>(chunk);

@@ -2,9 +2,9 @@
 // The n / 2 lanes of a tile hold its rows, then its n / 2 columns, so a dimension is one transform
 // in registers without twiddle tables, and the only exchange is the one between rows and columns.
 //
-// Columns 0 and n / 2 are real in the other dimension. Of two tiles of the warp ("mates"), all to
-// be multiplied by the same left, they are packed: lane 0 of the even tile has both tiles'
-// frequency 0, as real and as imaginary part, lane 0 of the odd one both tiles' frequency n / 2.
+// Columns 0 and n / 2 are real in the other dimension. They are packed for two tiles of the warp
+// ("mates"), which are multiplied by the same left: lane 0 of the even tile has frequency 0 of both
+// tiles, as real and imaginary part, and lane 0 of the odd tile has frequency n / 2 of both.
 #pragma once
 
 #include "algorithms/device/launch.hpp"
@@ -14,7 +14,7 @@
 
 namespace xcorr::fused_fft {
 
-// Most warps of a block, of which an SM holds two.
+// Max warps per block; an SM holds two such blocks.
 constexpr int most_warps(int n) { return n <= 16 ? 10 : 8; }
 
 struct alignas(16) Quad {
@@ -22,22 +22,23 @@ struct alignas(16) Quad {
 };
 
 struct WarpArguments : FusedProblem {
-  std::uint32_t rights_of_left, chunks, chunk;  // blocks of a left, rights of one of them
+  // rights per left; blocks per left; max rights per block
+  std::uint32_t rights_of_left, chunks, chunk;
   std::uint32_t rights_back;
   int small;  // whether matrices fill at most half of the padding
   int quads;  // whether rows of the inputs are whole aligned quads
 };
 
-// Tiles of a warp, which have n / 2 lanes each.
+// The tiles of a warp; each has n / 2 lanes.
 template <int kN>
 struct LaneTile {
   static constexpr int half = kN / 2, tiles = 32 / half, pitch = half + 1;
-  // Tiles a share of the banks apart, for lanes that write rows of the output.
+  // The distance of tiles puts them in different banks, for lanes that write rows of the output.
   static constexpr int spectrum = kN * pitch, elements = spectrum + 16 / tiles;
   static_assert(tiles > 1);
 };
 
-// Row `row` of a real matrix, as kCount complex values.
+// Loads row `row` of a real matrix as kCount complex values.
 template <int kCount>
 __device__ __forceinline__ void load_row(const Source& from, int row, bool quads,
                                          Complex (&z)[kCount]) {
@@ -59,7 +60,8 @@ __device__ __forceinline__ void load_row(const Source& from, int row, bool quads
   }
 }
 
-// The spectrum of a row's values into the tile; edge: where frequency 0 goes, n / 2 to the mate's.
+// Stores the spectrum of a row's values to the tile. Frequency 0 goes to `edge`, and n / 2 to the
+// same place of the mate.
 template <int kN, int kInputs>
 __device__ __forceinline__ void forward_row(const Complex (&values)[kInputs], Complex* to,
                                             float* edge) {
@@ -75,13 +77,14 @@ __device__ __forceinline__ void forward_row(const Complex (&values)[kInputs], Co
   for (int k = 1; k < T::half; ++k) to[k] = z[k];
 }
 
-// Column kx of a left's spectrum, by the lane that wrote it: conjugate, scaled, rotated.
+// Conjugates, scales and rotates column kx of a left's spectrum, by the lane that wrote it.
 template <int kN>
 __device__ __forceinline__ void prepare_left(const WarpArguments& a, Complex* to, int kx) {
   constexpr int kPitch = LaneTile<kN>::pitch;
   const Complex* const powers_x = a.roots + 2 * kRootTable;
   const Complex* const powers_y = powers_x + kRootTable;
-  // Opaque, so that addresses of all roots are not made ready before the loop over the rights.
+  // Opaque to the compiler, so that it does not compute the addresses of all roots before the loop
+  // over the rights.
   const int turn_x = opaque(a.turn_x), turn_y = opaque(a.turn_y);
   const bool signs = 2 * turn_x == kN && 2 * turn_y == kN;
   Complex of_column = {kx % 2 == 0 ? a.scale : -a.scale, 0.0f};
@@ -108,7 +111,7 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(WarpArgume
   const int of_warp = lane / kHalf, j = lane % kHalf;
   Complex* const warp_tiles = tiles + warp * T::tiles * T::elements;
   Complex* const tile = warp_tiles + of_warp * T::elements;
-  // Mates' edges: part of_warp % 2 of column 0 of the even tile and of the odd one.
+  // Edges of mates: part of_warp % 2 of column 0 of the even and of the odd tile.
   float* const edge = &(tile - of_warp % 2 * T::elements)->re + of_warp % 2;
   Complex* const row_j = tile + j * kPitch;
 
@@ -116,9 +119,9 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(WarpArgume
   const int begin = static_cast<int>((blockIdx.x - l * a.chunks) * a.chunk);
   const int end = static_cast<int>(begin + a.chunk < m ? begin + a.chunk : m);
   const int step = warps * T::tiles;
-  // What this lane multiplies with; frequency n / 2 for lane 0 of an odd tile.
+  // The column that this lane multiplies with; frequency n / 2 for lane 0 of an odd tile.
   const Complex* const mine = left_spectrum + (j == 0 && of_warp % 2 == 1 ? kHalf : j);
-  // The first warp transforms the left before its rights, and has the last share of them.
+  // The first warp transforms the left before its rights, so it gets the last share of them.
   const int share = begin + (warp > 0 ? warp - 1 : warps - 1) * T::tiles + of_warp;
   const auto source = [&](int round) {
     if (round < 0) return of_warp == 0 ? a.left_of(l) : Source{a.left, 0, 0};
@@ -129,7 +132,7 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(WarpArgume
   bool has_left = false;
   Source from = source(round);
   wait_for_previous();
-  // Rows of matrices that fill half of the padding are fetched a round ahead.
+  // Rows of matrices that fill at most half of the padding are loaded one round ahead.
   Complex ahead[kHalf / 2];
   if (a.small) load_row(from, j, a.quads, ahead);
 
@@ -144,7 +147,7 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(WarpArgume
       for (int y = 0; y < kHalf; ++y) v[y] = tile[y * kPitch + j];
       transform<kN, Direction::forward, kHalf>(v);
     } else {
-      // Mates share columns, so all tiles have the rows of the one with most.
+      // Mates share columns, so all tiles have as many rows as the larger side.
       const int rows = a.left_rows > a.right_rows ? a.left_rows : a.right_rows;
 #pragma unroll 1
       for (int row = j; row < rows; row += kHalf) {
@@ -190,7 +193,8 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(WarpArgume
 
     const Index size = static_cast<Index>(a.rows.count) * a.cols.count;
     const Index p = static_cast<Index>(l) * m + r;
-    // The tile becomes the dense output, with the alignment that it has in global memory.
+    // The tile is overwritten with the dense output, with the alignment that it has in global
+    // memory.
     const int shift =
         static_cast<int>((reinterpret_cast<std::uintptr_t>(a.out) / 4 + p * size) % 4);
     float* const dense = &tile->re + shift;
@@ -227,7 +231,7 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(WarpArgume
       for (int q = first_quad + lane; q < end_quad; q += 32) {
         reinterpret_cast<Quad*>(aligned)[q] = reinterpret_cast<const Quad*>(from_tile)[q];
       }
-      // What is left before the first whole quad, and behind the last.
+      // The values before the first whole quad and after the last one.
       const int edge_begins =
           lane < 4 ? begins : 4 * (end_quad < first_quad ? first_quad : end_quad);
       const int edge_ends = lane < 4 && 4 * first_quad < ends ? 4 * first_quad : ends;

@@ -149,9 +149,9 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
 #pragma unroll
     for (int x = 0; x < 32; ++x) v[x] = tile[lane * kPitch + x];
     transform<32, Direction::forward>(v);
-    // What the pivots left of the means is in one value of Z alone, if there is no padding. With a
-    // padded left and a repeated right (wraps), the right's part is in this value alone, and the
-    // left's other values meet zeros of the right.
+    // What the pivots left of the means affects one value of the product alone. Without padding it
+    // is in that value of Z alone. With `wraps` it is also in values that the padding of the left
+    // adds, but the right is 0 there.
     if (kCentred && (a.whole || a.wraps) && lane == 0) v[0] = {0.0f, 0.0f};
     PairPhase phase{};
     if constexpr (kPhase) phase = {a.phase.exponent, kept_phase.re, kept_phase.im};

@@ -262,8 +262,8 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
       }
       if (is_columns) {
         if (!kFolds && kCovariance && (kWhole || a.whole) && !odd) {
-          // Only frequency 0 of the even frequencies of 32 equal rows is not 0; it is the sum of
-          // the column. Removing the mean thus changes only v[0].
+          // Of the even frequencies of 32 equal rows only frequency 0 is not 0: it is the sum of
+          // the column. So removing the remaining mean changes v[0] alone.
           const Complex sum = sum_of_lanes(v[0]);
           v[0] = v[0] - Complex{sum.re * 0x1p-5f, sum.im * 0x1p-5f};
         }
