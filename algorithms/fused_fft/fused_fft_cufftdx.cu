@@ -1,6 +1,6 @@
-// fused_fft_block with NVIDIA's transforms in kernels (cuFFTDx), which compares our short
-// transforms with the library's. cuFFTDx consists of headers in the Python package nvidia-mathdx; a
-// build that does not find them leaves this file out. Beyond the paper.
+// fused_fft_block with NVIDIA's transforms in kernels (cuFFTDx), to compare the short transforms of
+// this project with the library's. cuFFTDx consists of headers in the Python package nvidia-mathdx;
+// a build that does not find them leaves this file out. Beyond the paper.
 //
 // The library is used at the level of a block, where it chooses radices, roots (its tables, and
 // powers of them) and the exchange between threads. The threads of a transform hold a whole row or

@@ -12,12 +12,12 @@
 
 namespace xcorr::template_matching {
 
-// How a surface is divided. All shifts are inside `valid`, or there is one tile.
+// How a surface is divided into tiles. If a shift is not inside `valid`, there is one tile.
 struct TileGrid {
   bool inside;               // the template lies in the right matrix at every shift
-  Index out_rows, out_cols;  // outputs of a tile; the last ones have fewer
+  Index out_rows, out_cols;  // outputs per tile; the last tiles have fewer
   Index down, across;        // tiles
-  Index rows, cols;          // of the right matrix that a tile reads
+  Index rows, cols;          // elements of the right matrix that a tile reads
   Index tiles() const { return down * across; }
 };
 
@@ -58,7 +58,8 @@ inline Tile tile_of(const Problem& q, const TileGrid& grid, Index number) {
            cols + q.left.cols - 1}};
 }
 
-// Why the family's CPU variants do not take a problem, or yes. `everywhere`: covariance at any shift.
+// Whether the family's CPU variants take a problem, and if not, why. `everywhere`: they take
+// covariance at any shift.
 inline Support takes(const PlanRequest& request, bool everywhere) {
   const Problem& q = request.problem;
   Problem plain = q;
@@ -74,7 +75,7 @@ inline int thread_count(const PlanRequest& request) {
   return request.params.get("threads") == "1" ? 1 : omp_get_max_threads();
 }
 
-// The correlations of a problem: of a left with a right plane each.
+// The correlations of a problem; each is of a left plane with a right plane.
 enum Sum { kProducts, kLeftSum, kLeftSquares, kRightSum, kRightSquares, kCount, kSums };
 struct Term {
   bool wanted;
@@ -90,7 +91,7 @@ inline std::array<Term, kSums> terms_of(Masks masks) {
            {left && right, kValid, kValid}}};
 }
 
-// The constant rule of docs/design.md for squares of `n` elements: 0 up to this, a score above.
+// The constant rule of docs/design.md for squares of `n` elements: up to this limit the score is 0.
 inline double constant_limit(double largest_pixel, double n) {
   const double deviation = 8 * 0x1p-24 * largest_pixel;
   return deviation * deviation * n;

@@ -1,5 +1,6 @@
-// What the CPU variants of the family make of one matrix before they correlate it: float64 planes
-// without view, mask, scale and mean, and the integral images of a tile (Crow 1984).
+// What the CPU variants of the family compute from one matrix before they correlate it: float64
+// planes, in which view, mask, scale and mean are resolved, and the integral images of a tile (Crow
+// 1984).
 #pragma once
 
 #include <algorithm>
@@ -16,14 +17,14 @@ struct Part {
   Index y, x, rows, cols;
 };
 
-// Dense planes of a part, row-major. `values` is 0 where a pixel is not valid; `valid` is 1 or 0;
-// `squares` are those of `values`.
+// Dense planes of a part, row-major. `values` is 0 if a pixel is not valid; `valid` is 1 or 0;
+// `squares` has the squares of `values`.
 enum Plane { kValues, kValid, kSquares, kPlanes };
 struct Planes {
-  double* plane[kPlanes];  // null: not wanted
+  double* plane[kPlanes];  // null: not needed
 };
 
-// use(place in the planes, whether the pixel is valid)
+// Calls use(offset in the planes, whether the pixel is valid).
 template <typename T, typename Use>
 void each_pixel(const device::CallSide<T>& side, Index i, Part part, const Use& use) {
   for (Index y = 0; y < part.rows; ++y) {
@@ -37,16 +38,17 @@ void each_pixel(const device::CallSide<T>& side, Index i, Part part, const Use& 
   }
 }
 
-// What was removed: value = pixel * 2^-exponent - pivot.
+// How values follow from pixels: value = pixel * 2^-exponent - pivot.
 struct Facts {
-  int exponent;          // only where the score does not depend on a factor, else 0
-  double pivot;          // about which values are: the mean of the valid pixels, or 0
-  double count;          // of valid pixels
-  double largest;        // |value|
-  double largest_pixel;  // |value + pivot|: what the rule of constant sides counts (docs/design.md)
+  int exponent;          // 0 if the score depends on a factor
+  double pivot;          // the mean of the valid pixels, or 0
+  double count;          // number of valid pixels
+  double largest;        // max |value|
+  double largest_pixel;  // max |value + pivot|, for the rule of constant sides (docs/design.md)
 };
 
-// The sum of term(i) and the largest of size(i), i below n, in lanes that do not wait for each other.
+// The sum of term(i), and the largest size(i), over i < n, in lanes that are independent of each
+// other.
 template <typename Term>
 double sum_of(Index n, const Term& term) {
   constexpr Index kLanes = 8;
@@ -74,9 +76,9 @@ double largest_of(Index n, const Size& size) {
   return *std::max_element(lanes, lanes + kLanes);
 }
 
-// Values are the pixels over a power of two, so that the products of float32 neither overflow nor
-// underflow, without their mean if `score` is centred. A part has a pivot of its own, so that an offset
-// that drifts through the matrix, or an outlier elsewhere in it, costs no digits.
+// Values are the pixels divided by a power of two, so that products of float32 neither overflow nor
+// underflow, and less their mean if `score` is centred. Each part has its pivot, so that neither an
+// offset that drifts through the matrix nor an outlier elsewhere in it costs digits.
 template <typename T>
 Facts copy_part(const device::CallSide<T>& side, Index i, Part part, ScoreKind score,
                 const Planes& to) {
@@ -93,7 +95,7 @@ Facts copy_part(const device::CallSide<T>& side, Index i, Part part, ScoreKind s
   if (to.plane[kValid]) {
     double* valid = to.plane[kValid];
     each_pixel(side, i, part, [&](Index k, bool is) { valid[k] = is ? 1 : 0; });
-    // Not a product: an invalid pixel may be NaN.
+    // A product would not do: an invalid pixel may be NaN.
     for (Index k = 0; k < pixels; ++k) values[k] = valid[k] != 0 ? values[k] : 0;
     facts.count = sum_of(pixels, [&](Index k) { return valid[k]; });
   }
@@ -118,7 +120,7 @@ Facts copy_part(const device::CallSide<T>& side, Index i, Part part, ScoreKind s
     }
   };
   subtract(facts.pivot, scale);
-  // In float64 the rounding error of the mean counts too: it is the mean of what is left.
+  // In float64 the rounding error of the mean matters too. It is the mean of the remaining values.
   if (sizeof(T) == sizeof(double) && facts.pivot != 0) {
     subtract(sum_of(pixels, [&](Index k) { return values[k]; }) / facts.count, 1);
   }
@@ -146,7 +148,7 @@ class IntegralImage {
     sum_up(plane, rows, cols, [](double value) { return value * value; });
   }
 
-  // Over `rows` x `cols` elements from (y, x) on.
+  // The sum over `rows` x `cols` elements from (y, x) on.
   double sum(Index y, Index x, Index rows, Index cols) const {
     const double* top = sums_ + y * pitch_ + x;
     const double* bottom = top + rows * pitch_;

@@ -1,27 +1,28 @@
-// What both CPU variants of the family share: the surface of a pair is divided into tiles, and all that
-// a tile needs is made once and serves every template that meets it.
+// What both CPU variants of the family share. The surface of a pair is divided into tiles. Whatever
+// a tile needs is computed once and serves all templates:
 //
-//   tile of the right matrix: copied about a pivot of its own, so that an offset of the frame costs no
-//   digits; integral images of its values and squares in float64; what the correlator makes of it.
+//   tile of the right matrix: copied less its pivot, so that an offset of the frame costs no
+//   digits; integral images of its values and squares in float64; the correlator's data.
 //   template: without its mean, so that the mean of the window cancels in the numerator:
 //   sum (l - mean l)(r - mean r) = sum (l - mean l)(r - any number).
 //   score: numerator / sqrt(sum (l - mean l)^2 (sum r^2 - (sum r)^2 / n)).
-//   window whose sums have lost digits, beside an outlier or in one mode of a bimodal tile: by the
-//   definition, from the pixels as they are.
+//   score of a window whose sums have lost digits, beside an outlier or in one mode of a bimodal
+//   tile: by the definition, from the unchanged pixels.
 //
-// With a mask of the left side the sums of a window are correlations with that mask (two more than the
-// numerator), with one of the right side those of the template are (two more), with both all are,
-// and the count of pixels too (six: Padfield 2012). All of them are float64 then.
+// With a mask of the left side the sums of a window are correlations with that mask, two in
+// addition to the numerator. With one of the right side the sums of the template are correlations,
+// also two. With both, all of these and the count of pixels are (six: Padfield 2012). All
+// correlations are float64 then.
 //
-// A Correlator makes numerators:
+// A Correlator computes numerators:
 //   Correlator<C>(request, grid, threads, memory); doubles(...)         C: float or double
 //   left(slot, plane, values)             prepares a plane of a template
 //   right(thread, plane, values, part)    prepares a plane of a tile
 //   correlate(thread, slot, left plane, right plane, tile, out)    every output of a tile
 //   correlate_in_double(...)              the same again in float64, from the planes themselves
 //   kLeastShare     of the sum of squares of a tile: windows with less are left to the definition
-// Around a plane of a template lie kSlackRows rows of zeros, behind one of a tile as many rows and
-// kSlack elements that may be read, and behind the outputs as many rows that may be written.
+// A plane of a template has kSlackRows rows of zeros before and after it. Behind a plane of a tile
+// as many rows and kSlack elements may be read, and behind the outputs as many rows may be written.
 #pragma once
 
 #include <omp.h>
@@ -43,12 +44,12 @@ namespace xcorr::template_matching {
 template <typename T, typename C, template <typename> class CorrelatorOf>
 class TilesPlan final : public Plan {
   using Correlator = CorrelatorOf<C>;
-  // A template that is ready.
+  // A prepared template.
   struct Template {
     Facts facts;
     double squares;
     bool constant;
-    Index matrix;  // its number
+    Index matrix;  // number of the matrix
   };
 
  public:
@@ -82,12 +83,12 @@ class TilesPlan final : public Plan {
   }
 
  private:
-  // Where everything lies in the workspace, in doubles.
+  // Offsets in the workspace, in doubles.
   struct Layout {
     Index most = 0, templates = 0, slot = 0, threads = 0, thread = 0, correlator = 0;
-    Index plane = 0, image = 0, surface = 0;  // of a thread
+    Index plane = 0, image = 0, surface = 0;  // per thread
     Index template_plane = 0;
-    Index slots = 0;  // templates that are ready at a time; in n-to-mn one a thread
+    Index slots = 0;  // prepared templates at a time; in n-to-mn one per thread
     Index total = 0;
 
     Layout(const PlanRequest& request, const TileGrid& grid) {
@@ -97,8 +98,7 @@ class TilesPlan final : public Plan {
       const bool masked = q.fields.masks != Masks::none;
       template_plane = line((q.left.rows + 2 * Correlator::kSlackRows) * q.left.cols);
       slot = line(sizeof(Template) / sizeof(double) + 1) + (masked ? 3 : 1) * template_plane;
-      constexpr Index kTemplateDoubles = Index{1}
-                                         << 23;  // 64 MB of templates and what is made of them
+      constexpr Index kTemplateDoubles = Index{1} << 23;  // 64 MB of templates and their data
       const Index each = slot + Correlator::template_doubles(request, grid);
       slots = q.form == Form::n_to_mn ? threads_in_use
                                       : std::clamp<Index>(kTemplateDoubles / each,
@@ -123,12 +123,12 @@ class TilesPlan final : public Plan {
     }
   };
 
-  // What one thread holds of a tile.
+  // The data of a tile that one thread holds.
   struct Scratch {
     Planes planes;
     std::array<IntegralImage, kPlanes> images;
     C* surface[kSums];
-    double* exact;     // products in float64, where `offset`
+    double* exact;     // products in float64, if `offset`
     double* inverses;  // make_inverses
     bool offset;
     Facts facts;
@@ -191,14 +191,14 @@ class TilesPlan final : public Plan {
     }
   }
 
-  // Every tile of every right matrix against `count` templates from `first` on; in n-to-mn against
-  // the one that belongs to the right matrix.
+  // Processes every tile of every right matrix with `count` templates from `first` on; in n-to-mn
+  // with the template that belongs to the right matrix.
   void each_tile(const Call& call, const device::CallSide<T>& lefts,
                  const device::CallSide<T>& rights, Index first, Index count) {
     const Problem& q = problem_;
     const Index tiles = grid_.tiles(), tasks = q.rights * tiles;
     if (right_masked()) find_most(lefts, rights, first, count);
-    // Few tiles are shared by threads, each with a part of the templates.
+    // If there are few tiles, several threads share a tile, each with a part of the templates.
     const Index groups =
         q.form == Form::n_to_mn ? 1 : std::clamp<Index>(2 * threads_ / tasks, 1, count);
 #pragma omp parallel num_threads(threads_) if (threads_ > 1 && tasks * groups > 1)
@@ -320,9 +320,9 @@ class TilesPlan final : public Plan {
     }
   }
 
-  // Without masks, once a tile for all templates: 1 / norm of each window, or NaN where its squares
-  // are those of a constant or have too few digits. True where the mean of a window is too far from
-  // the pivot for products in float32.
+  // Without masks, once per tile for all templates: 1 / norm of each window, or NaN if its squares
+  // are those of a constant or have too few digits. Returns true if the mean of a window is too far
+  // from the pivot for products in float32.
   bool make_inverses(const Scratch& s) const {
     const Problem& q = problem_;
     const double n = static_cast<double>(q.left.size());
@@ -368,8 +368,8 @@ class TilesPlan final : public Plan {
     }
   }
 
-  // The sum of squares from which on it has 20 bits, for float64 30, and is that of no constant:
-  // constant_limit with a margin of 4.
+  // The smallest sum of squares that has 20 correct bits (for float64 30) and is not that of a
+  // constant: constant_limit with a margin of 4.
   double uncertain(const Facts& facts, double n) const {
     const double pixels = static_cast<double>(grid_.rows * grid_.cols);
     constexpr double kShare = sizeof(T) == sizeof(float) ? 0x1p-26 : 0x1p-16;
@@ -377,8 +377,8 @@ class TilesPlan final : public Plan {
                     4 * constant_limit(facts.largest_pixel, n));
   }
 
-  // The score of one window from the matrices as they are, so that nothing else counts: neither the
-  // pivot of the tile nor an outlier in it.
+  // The score of one window from the unchanged matrices, so that neither the pivot of the tile nor
+  // an outlier in it matters.
   double by_definition(const Scratch& s, Index slot, Index y, Index x) const {
     const Problem& q = problem_;
     const Index l = ready(slot).matrix, r = s.right;

@@ -1,17 +1,18 @@
-// The passes of Pearson's correlation over tiles of a template (paper of the sliding window): each pass
-// adds up the elements of every tile, for every shift, and a second kernel adds up the tiles.
+// The passes of Pearson's correlation over tiles of a template (paper of the sliding window). In
+// each pass one kernel sums the elements of every tile, for every shift, and a second kernel adds
+// up the tiles.
 //
 //   averages      sum of the frame in the window                      -> its mean
 //   denominators  sum of squares of the frame less that mean          -> 1 / its norm
 //   numerators    sum of template x (frame less that mean)            -> score
 //   both          sum, and sum of squares, of the frame less a pivot  -> 1 / the norm of the window
 //
-// The frame is read less a pivot, one of each area of shifts (template_statistics.hpp). A window that is far from it is
-// added up once more in float64.
+// The frame is read less a pivot, one per area of shifts (template_statistics.hpp). The score of a
+// window that is far from the pivot is computed again in float64.
 //
-// A thread has one shift, a block one tile of the template and an area of shifts. All but numerators exist
-// once a frame; numerators exist once a pair. Tiles at the right and at the bottom end are narrower and
-// shorter.
+// A thread has one shift; a block has one tile of the template and an area of shifts. Numerators
+// exist once per pair; everything else once per frame. Tiles at the right and at the bottom end are
+// narrower or shorter.
 #pragma once
 
 #include "algorithms/blocks/template_factors.hpp"
@@ -20,11 +21,11 @@ namespace xcorr::template_matching {
 
 enum class Pass { averages, denominators, numerators, both };
 
-// How a template is divided into tiles, and a window into areas of shifts. Made on the host, given to
-// the kernels by value.
+// How a template is divided into tiles, and a window into areas of shifts. Made on the host and
+// passed to the kernels by value.
 struct PearsonShape {
   int tile_rows, tile_cols, tiles;
-  int down, across;  // of an area of shifts; a thread each
+  int down, across;  // size of an area of shifts; one thread per shift
   Divider of_across, of_tiles, of_tiles_across, of_areas_across, of_staged_cols;
   int items;  // areas x tiles
 };
@@ -33,16 +34,16 @@ struct PearsonArguments {
   TemplateProblem q;
   PearsonShape shape;
   TemplateMemory memory;
-  FrameScale* scales;  // [frames][areas]: of what a block stages; null for product
+  FrameScale* scales;  // [frames][areas]: scales of staged values
   const float *units, *right;
   void* partial;  // [frames or pairs][tiles][shifts]: float, double or RunSums
   float *means,
-      *norms;  // [frames][shifts]: of windows, as they are staged; 1 / norms, or kByDefinition
+      *norms;  // [frames][shifts]: means of windows as staged; 1 / norms, or kByDefinition
   float* out;
-  bool less_mean;  // numerators are of the frame less the mean of the window
+  bool less_mean;  // numerators subtract the mean of the window
 };
 
-// Of a sum over a tile.
+// Type of a sum over a tile.
 template <Pass kPass>
 struct PartialOf {
   using type = float;
@@ -58,7 +59,8 @@ struct PartialOf<Pass::both> {
 
 inline constexpr int kScaleThreads = 256;
 
-// The scales of all areas of all frames. grid: parts of the areas of a frame, frames (in a stride).
+// Computes the scales of all areas of all frames. grid: parts of the areas of a frame, frames (in a
+// stride).
 static __global__ void __launch_bounds__(kScaleThreads)
     area_scales_kernel(TemplateProblem q, TemplateMemory memory, FrameScale* scales) {
   XCORR_SHARED(FrameFacts, of_frame, 1);
@@ -88,11 +90,12 @@ __device__ __forceinline__ bool is_wide(const PearsonArguments& a, Index frame) 
   return a.memory.facts[frame].wide != 0;
 }
 
-// What a pass has found of a window: squares about its mean, and the mean, as staged.
+// Statistics of a window of staged values: squares about its mean, and the mean.
 struct StagedWindow {
   double squares, mean;
 };
-// 1 / the norm of a window as it was staged, as factor_of_window (template_factors.hpp).
+// 1 / the norm of a window of staged values, by the rules of factor_of_window
+// (template_factors.hpp).
 __device__ __forceinline__ float norm_of_window(const PearsonArguments& a, Index frame, Index shift,
                                                 const StagedWindow& window) {
   const TemplateProblem& q = a.q;
@@ -138,8 +141,8 @@ __global__ void __launch_bounds__(1024, 1) tile_sums_kernel(PearsonArguments a) 
   for (int item = static_cast<int>(blockIdx.y); item < count; item += static_cast<int>(gridDim.y)) {
     const int frame = kPairs ? q.right_of(item) : item;
     const float* const from = a.right + frame * q.right_size();
-    block::barrier();  // what was staged for the item before has been read
-    // One pivot for all tiles of a template: only all of them together add up to 0.
+    block::barrier();  // staged values of the previous item have been read
+    // All tiles of a template use the same pivot, since only the whole template adds up to 0.
     const FrameScale scale =
         a.scales != nullptr
             ? a.scales[static_cast<Index>(frame) * a.memory.areas.count + static_cast<Index>(area)]
@@ -186,8 +189,8 @@ __global__ void __launch_bounds__(1024, 1) tile_sums_kernel(PearsonArguments a) 
   }
 }
 
-// The sums of all tiles in their order, and what the pass makes of them. A thread a shift of a frame or
-// pair.
+// Adds the sums of all tiles in order, and computes the result of the pass. One thread per shift of
+// a frame or pair.
 template <Pass kPass>
 __global__ void __launch_bounds__(256) add_tiles_kernel(PearsonArguments a) {
   wait_for_previous();
@@ -222,7 +225,7 @@ __global__ void __launch_bounds__(256) add_tiles_kernel(PearsonArguments a) {
         a.out[i] = sum;
         continue;
       }
-      // The element-wise fraction: the template's norm is in its elements.
+      // The element-wise fraction. The elements of the template are already divided by its norm.
       const int pair = static_cast<int>(item);
       const Index frame = q.right_of(pair);
       const float norm = a.norms[frame * size + shift];
@@ -233,7 +236,8 @@ __global__ void __launch_bounds__(256) add_tiles_kernel(PearsonArguments a) {
         a.out[i] =
             score_by_definition(q, a.units + q.left_of(pair) * q.left_size(), a.right + first);
       } else {
-        a.out[i] = norm == 0 ? 0.0f : clamped(sum * norm);  // sums of a constant may be infinite
+        // the sum may be infinite if the window is constant
+        a.out[i] = norm == 0 ? 0.0f : clamped(sum * norm);
       }
     }
   }

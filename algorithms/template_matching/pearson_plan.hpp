@@ -41,7 +41,7 @@ inline std::size_t pearson_shared_bytes(const PearsonShape& s) {
   return sizeof(float) * static_cast<std::size_t>(frame + s.tile_rows * s.tile_cols);
 }
 
-// The workspace: what is found without memory is its size.
+// The workspace. Constructed on a null workspace it gives the size in bytes.
 struct PearsonMemory {
   PearsonMemory(const PlanRequest& request, Workspace workspace)
       : of_templates(template_memory(request.problem, workspace, areas_of(request))) {
@@ -59,7 +59,7 @@ struct PearsonMemory {
     const PearsonShape s = pearson_shape(request);
     return {request.problem, s.down, s.across};
   }
-  // Of the pass that needs most.
+  // Bytes of the partial sums of the pass that needs the most.
   static Index partial_bytes(const PlanRequest& request) {
     const Problem& q = request.problem;
     const Index sums = pearson_shape(request).tiles * q.out_size();
@@ -75,7 +75,7 @@ struct PearsonMemory {
   std::size_t bytes = 0;
 };
 
-// What the passes of scores need first.
+// Enqueues the kernels that the passes of scores depend on.
 template <typename Launches>
 void enqueue_statistics(Launches& launches, void* stream, const PearsonArguments& a,
                         const float* left, const float* right) {
@@ -87,8 +87,8 @@ void enqueue_statistics(Launches& launches, void* stream, const PearsonArguments
                dim3(kScaleThreads), 0, stream, a.q, a.memory, a.scales);
 }
 
-// kCentred: the mean of a window is not removed from the numerator, where it cancels, and one pass
-// makes what denominators need.
+// kCentred: the numerator does not subtract the mean of the window, since it cancels, and one pass
+// computes all that denominators need.
 template <bool kCentred>
 class PearsonPlan final : public DevicePlan<float> {
  public:
@@ -116,7 +116,7 @@ class PearsonPlan final : public DevicePlan<float> {
     if (a_.q.is_ratio) {
       call.phase("build");
       enqueue_statistics(launches_, call.stream, a_, arrays.left, arrays.right);
-      call.phase("forward");  // averages of frames; of kCentred denominators too
+      call.phase("forward");  // averages of frames; with kCentred denominators too
       if constexpr (kCentred) {
         run<Pass::both>(call.stream);
       } else {

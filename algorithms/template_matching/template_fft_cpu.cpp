@@ -1,22 +1,23 @@
-// Templates by the transform theorem on FFTW, beside integral images in float64: derived from cpu_fft,
-// which makes every score in float64, pair by pair, on transforms of the whole frame.
+// Templates by the transform theorem on FFTW, with integral images in float64. Derived from
+// cpu_fft, which computes every score in float64, pair by pair, by transforms of the whole frame.
 //
-//   - the mean of the window cancels in the numerator, so that the sliding-window paper's "prevents an
+//   - the mean of the window cancels in the numerator, so the sliding-window paper's "prevents an
 //     efficient frequency domain implementation" does not hold: a score is one product of spectra and
-//     one transform back;
-//   - the frame is divided into tiles, of which each has its own pivot (cpu_tiles.hpp). So transforms
+//     one inverse transform;
+//   - the frame is divided into tiles, each with its own pivot (cpu_tiles.hpp). So transforms
 //     may be float32 and stay in a cache; the spectrum of a tile serves all templates, and that of a
-//     template all tiles and frames. A tile has the sides, of those that transform fast, for which
-//     the whole frame is predicted to take least.
+//     template all tiles and frames. Of the sides that transform fast, a tile has those for which
+//     the predicted time of the whole frame is smallest;
 //   - with masks each sum is a product of spectra too, in float64.
 //
-// Covariance, at any shifts and with either boundary, is one transform of the whole matrices: of their
-// own size where they are circular. That is the problem of particle image velocimetry, with views.
+// Covariance, at any shifts and with either boundary, is one transform of the whole matrices, which
+// has their size if they are circular. That is the problem of particle image velocimetry, with
+// views.
 //
 // Forms: all; fp32, fp64. Scores zncc, ncc, covariance; masks; views. Plans are FFTW_ESTIMATE, so that
 // all plans of a problem give the same bits.
 // Parameters, run-time:
-//   threads  1, all  over tiles, and templates where there are few tiles
+//   threads  1, all  over tiles, and over templates if there are few tiles
 // Limits: zncc and ncc need the template inside the frame at every shift (window `valid` or a part of
 // it). Templates along one signal are refused (family time_series).
 #include <fftw3.h>
@@ -41,7 +42,7 @@ struct Transforms {
   static constexpr auto plan_inverse = device::pick<C>(fftwf_plan_dft_c2r_2d, fftw_plan_dft_c2r_2d);
 };
 
-// Points of the transforms of a tile.
+// Shape of the transforms of a tile.
 Shape points_of(const Problem& q, const TileGrid& grid) {
   if (q.fields.boundary == Boundary::circular) return q.right;
   if (grid.inside) return {device::smooth_size(grid.rows), device::smooth_size(grid.cols)};
@@ -52,14 +53,15 @@ Shape points_of(const Problem& q, const TileGrid& grid) {
 }  // namespace
 
 // The Correlator of cpu_tiles.hpp.
-// Not in the unnamed namespace, since TilesPlan, of a header, has a member of this type.
+// Outside of the unnamed namespace, since a member of TilesPlan, which is in a header, has this
+// type.
 template <typename C>
 class TileTransforms {
  public:
   static constexpr Index kSlackRows = 0, kSlack = 0;
   static constexpr double kLargestOffset = std::numeric_limits<double>::infinity();
-  // A transform spreads its errors over the tile. Those of float32 are about 0.6 log2(N) roundings of
-  // the norm of the tile, so that a score from 2^-18 of its squares is off by up to 3e-4.
+  // A transform spreads its errors over the tile. In float32 they are about 0.6 log2(N) roundings
+  // of the norm of the tile, so a score of a window with 2^-18 of its squares is off by up to 3e-4.
   static constexpr double kLeastShare = sizeof(C) == sizeof(float) ? 0x1p-18 : 0;
 
   static Index pitch(const TileGrid& grid) { return grid.out_cols; }
@@ -112,7 +114,7 @@ class TileTransforms {
     C* at = image(thread);
     device::Fftw<C>::c2r(inverse_, raw(product), at);
     const C scale = C{1} / static_cast<C>(points_.size());
-    // Of a tile shift 0 is its first output; else shifts below 0 lie at the end.
+    // In a tile shift 0 is the first output; otherwise shifts below 0 lie at the end.
     const Index sy = inside_ ? 0 : problem_.window.sy.first;
     const Index sx = inside_ ? 0 : problem_.window.sx.first;
     const Index cols = tile.outputs.cols, negative = std::clamp<Index>(-sx, 0, cols);
@@ -126,7 +128,7 @@ class TileTransforms {
   void correlate_in_double(const Planes&, const Planes&, const Tile&, double*) const {}
 
  private:
-  // In doubles.
+  // Sizes in doubles.
   struct Sizes {
     Index spectrum, image;
     Sizes(const PlanRequest& request, const TileGrid& grid) {
@@ -172,8 +174,8 @@ class TileTransforms {
 
 namespace {
 
-// The sides of a tile with the least predicted time of the frame. A transform that leaves the second
-// cache takes about 1.5 times as long per point.
+// The sides of a tile with the smallest predicted time for the frame. A transform that does not fit
+// the second-level cache takes about 1.5 times as long per point.
 TileGrid grid(const PlanRequest& request) {
   const Problem& q = request.problem;
   const TileGrid whole = make_grid(q, q.out_rows(), q.out_cols());

@@ -1,30 +1,30 @@
-// The CPU rival of the sliding-window paper ("a multi-threaded C implementation", section Current
-// Performance), made strong: Pearson's correlation of templates at every position in a frame, by its
-// definition. Derived from cpu_row_streaming in three steps:
+// An optimised form of the CPU program that the sliding-window paper compares with ("a
+// multi-threaded C implementation", section Current Performance): Pearson's correlation of
+// templates at every position in a frame, by its definition. Derived from cpu_row_streaming in
+// three steps:
 //
 //   - the mean of the window cancels in the numerator, so that scores need one correlation, with the
 //     template without its mean, where cpu_row_streaming makes six;
 //   - the sums of a window are those of integral images, in float64;
 //   - products are float32, in SIMD blocks of outputs that stay in registers (below).
 //
-// A surface is divided into tiles (cpu_tiles.hpp). What a tile needs is made once and serves all
-// templates, as the paper's averages and frame denominators do. A tile has its own pivot. Where the
-// mean of a window is far from this pivot compared with its deviation, float32 would lose digits:
-// products of that tile are made again in float64.
+// A surface is divided into tiles (cpu_tiles.hpp). Whatever a tile needs is computed once and
+// serves all templates, as the paper's averages and frame denominators do. A tile has its own
+// pivot. If the mean of a window is far from this pivot compared with its deviation, float32 would
+// lose digits: then the products of the tile are computed again in float64.
 //
-// SIMD by row streaming: a vector of a row of the frame meets a template element in all lanes, for
-// kRows rows of outputs at once. The template lies between rows of zeros, so that the loop over the
-// rows of the frame has no branch. Lanes and rows beyond the tile are computed and dropped. AVX-512,
-// AVX2 with FMA or the baseline of the architecture, chosen at run time.
+// SIMD by row streaming: a vector of a row of the frame is multiplied by one template element in
+// all lanes, for kRows rows of outputs at once. Rows of zeros surround the template, so that the
+// loop over the rows of the frame has no branch. Lanes and rows beyond the tile are computed and
+// dropped. AVX-512, AVX2 with FMA or the baseline of the architecture is chosen at run time.
 //
-// Forms: all; fp32, fp64. Scores zncc, ncc (of large templates in float64), and covariance in float64; masks (all sums are correlations
-// then, in float64, three for one mask and six for two); views.
-// Parameters, run-time:
-//   threads  1, all  over tiles, and templates where there are few tiles
+// Forms: all; fp32, fp64. Scores zncc, ncc (large templates in float64), and covariance in float64;
+// masks (all sums are then correlations in float64, three for one mask and six for two); views.
+//   threads  1, all  over tiles, and over templates if there are few tiles
 // Limits: the left matrix is the template and lies inside the right one at every shift (window
 // `valid` or a part of it). Templates along one signal are refused (family time_series).
-// Measured limit: about 80 % of the multiply-adds of one core's peak at 64 x 64; small search areas
-// fill the vectors badly.
+// Measured limit: about 80 % of the peak rate of multiply-adds of one core at 64 x 64; small search
+// areas do not fill the vectors.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -41,11 +41,12 @@ namespace {
 constexpr int kMostRows = 8;
 constexpr Index kMostCols = 48;  // outputs of a block: three vectors of AVX-512 in float32
 
-// Rows whose products are one sum. Float32 sums of a large template err by the root of their length;
-// sums of 32 rows, added up, err a third as much at 141 x 107.
+// Rows whose products go into one sum. The error of float32 sums of a large template grows with the
+// root of their length; sums of 32 rows, added up, have a third of the error at 141 x 107.
 constexpr Index kRowsOfASum = 32;
 
-// A block of kRows x kVectors vectors of outputs. `left` lies between kRows - 1 rows of zeros.
+// Computes a block of kRows x kVectors vectors of outputs. `left` has kRows - 1 rows of zeros
+// before and after it.
 template <typename T, int kBytes, int kRows, int kVectors>
 [[gnu::always_inline]] inline void correlate_block(const T* left, Shape shape, const T* right,
                                                    Index pitch, T* out, Index out_pitch) {
@@ -84,13 +85,13 @@ template <typename T, int kBytes, int kRows, int kVectors>
 
 }  // namespace
 
-// Not in the unnamed namespace, since TilesPlan, of a header, has a member that holds them.
+// Outside of the unnamed namespace, since a member of TilesPlan, which is in a header, holds it.
 template <typename T>
 struct Block {
   void (*run)(const T* left, Shape shape, const T* right, Index pitch, T* out, Index out_pitch);
   int rows, cols;
 };
-// By rows (all and half of them) and vectors (1, 2, 3).
+// Indexed by rows (all, half of them) and vectors (1, 2, 3).
 template <typename T>
 using Blocks = std::array<std::array<Block<T>, 3>, 2>;
 
@@ -146,7 +147,7 @@ Blocks<T> choose_blocks() {
              {block_baseline<T, 2, 3>, 2, 3 * c}}}}};
 }
 
-// Every output of a tile, in blocks: `left` and `right` as cpu_tiles.hpp has planes.
+// Computes every output of a tile, in blocks. `left` and `right` are planes as in cpu_tiles.hpp.
 template <typename T>
 void correlate_tile(const Blocks<T>& blocks, const T* left, Shape shape, const T* right,
                     const Tile& tile, T* out, Index out_pitch) {
@@ -165,13 +166,13 @@ void correlate_tile(const Blocks<T>& blocks, const T* left, Shape shape, const T
 
 }  // namespace
 
-// The Correlator of cpu_tiles.hpp. In float64 it reads the planes of the tile as they are.
+// The Correlator of cpu_tiles.hpp. In float64 it reads the planes of the tile without a copy.
 template <typename C>
 class RowStreaming {
  public:
   static constexpr Index kSlackRows = kMostRows - 1, kSlack = 2 * kMostCols;
-  // Of the squares of a window about the pivot over those about its mean. Products of float32 then
-  // err by 0.3 sqrt(n) roundings times 5.
+  // Max ratio of the squares of a window about the pivot to those about its mean. At this ratio
+  // products of float32 err by 0.3 sqrt(n) roundings times 5.
   static constexpr double kLargestOffset =
       sizeof(C) == sizeof(float) ? 25 : std::numeric_limits<double>::infinity();
   static constexpr double kLeastShare = 0;
@@ -249,8 +250,9 @@ class RowStreaming {
 
 namespace {
 
-// Tiles of 96 x 96 outputs keep a tile in the second cache; where they are fewer than the threads
-// need, they become lower, unless there is so little work that a barrier would take longer.
+// With 96 x 96 outputs a tile stays in the second-level cache. If there are fewer tiles than the
+// threads need, tiles become lower, unless there is so little work that a barrier would take
+// longer.
 TileGrid grid(const PlanRequest& request) {
   constexpr Index kOutputs = 96;
   const Problem& q = request.problem;
@@ -274,9 +276,9 @@ using ExactPlan = TilesPlan<T, double, RowStreaming>;
 template <typename T>
 using UsualPlan = TilesPlan<T, T, RowStreaming>;
 
-// Products of ncc can all be alike, with one sign. Then all additions in float32 round in one direction, and
-// a sum of n products loses up to n / 4 roundoffs, of 0.8 sqrt(K) + 12 that the check allows of K products
-// (docs/design.md, Checks).
+// All products of ncc may have the same sign. Then all additions in float32 round in one direction,
+// and a sum of n products loses up to n / 4 roundoffs; the check allows 0.8 sqrt(K) + 12 for K
+// products (docs/design.md, Checks).
 bool loses_digits_of_ncc(const Problem& q) {
   const Index together = std::min(q.left.rows, kRowsOfASum) * q.left.cols;
   const Index terms = together + (q.left.rows + kMostRows - 1) / kRowsOfASum;
@@ -284,8 +286,8 @@ bool loses_digits_of_ncc(const Problem& q) {
   return q.fields.score.kind == ScoreKind::ncc && static_cast<double>(terms) > 4 * allowed;
 }
 
-// Sums in float64: with masks, of covariance, which has no norm that errors would be small beside, and
-// long ones of ncc.
+// Sums are float64 with masks; for covariance, which has no norm beside which errors would be
+// small; and for long sums of ncc.
 bool is_exact(const Problem& q) {
   return q.fields.masks != Masks::none || q.fields.score.kind == ScoreKind::covariance ||
          loses_digits_of_ncc(q);

@@ -1,23 +1,23 @@
-// Pearson's correlation of templates in frames, as the sliding-window paper makes it (Adaptable Sliding
-// Window Operations with CUDA): a template is divided into tiles, a block has one tile
-// and an area of shifts, and a thread one shift. Derived from overlap_wise, which has one thread for all
-// of a shift.
+// Pearson's correlation of templates in frames, as in the sliding-window paper (Adaptable Sliding
+// Window Operations with CUDA): a template is divided into tiles, a block has one tile and an area
+// of shifts, and a thread has one shift. Derived from overlap_wise, where one thread computes a
+// whole shift.
 //
 // The passes are the paper's, in its order: averages of the frame's windows; denominators, from the
-// frame less these averages; numerators. Each is a kernel that adds up the elements of every tile and
-// one that adds up the tiles; the last one makes the fraction too. Averages and denominators are made
-// once a frame, whatever the number of templates. The template's own part is made by a kernel before
-// them; the paper makes it once a session.
+// frame less these averages; numerators. Each pass has a kernel that sums the elements of every
+// tile, and a kernel that adds up the tiles; the last kernel also computes the fraction. Averages
+// and denominators are computed once per frame, for all templates. A kernel before them computes
+// the template's part; the paper does that once per session.
 //
-// What is not the paper's: averages are added up in float64, and all passes see the frame less its mean,
-// so that an offset costs no digits. Tiles are not compiled for a problem. Areas of shifts make one
-// launch of what took the paper several.
+// Differences from the paper: averages are summed in float64, and all passes read the frame less
+// its mean, so that an offset costs no digits. Tiles are not compiled for a problem. One launch
+// covers all areas of shifts; the paper needs several launches.
 //
 // Forms: all four; shifts at which the frame (right) contains the template (left); scores product and
 // zncc; results surface and peak; fp32.
 // Parameters, run-time:
 //   template_tile     rows x columns of a tile; those at the right and bottom end are smaller
-//   shifts_per_block  most threads of a block: rows of up to 32 neighbouring shifts
+//   shifts_per_block  max threads of a block: rows of up to 32 neighbouring shifts
 // Limits: the sums of all tiles take at most 4 GiB.
 #include "algorithms/template_matching/pearson_plan.hpp"
 #include "harness/variant.hpp"

@@ -1,9 +1,10 @@
-// Pearson's correlation of templates in frames in a pass less: derived from template_pearson_tiled.
+// Pearson's correlation of templates in frames, with one pass fewer. Derived from
+// template_pearson_tiled.
 //
 // The deviations of a template from its mean add up to 0. So the mean of a window cancels in the
-// numerator, which needs no averages, and any pivot does: here a median of some values that the block
-// reads. Without the averages, one pass makes sums and sums of squares of the windows, in float64, from
-// which denominators follow.
+// numerator, which needs no averages: any pivot will do, here a median of some values that the
+// block reads. Without the averages one pass makes sums and sums of squares of the windows, in
+// float64, from which denominators follow.
 //
 // Forms, parameters and limits: as template_pearson_tiled.
 #include "algorithms/template_matching/pearson_plan.hpp"

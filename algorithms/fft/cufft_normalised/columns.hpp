@@ -1,16 +1,18 @@
-// Transforms of columns for cufft_normalised, with the products of spectra in the same kernel: a library would
-// store every product, read it again and store its transform.
+// Transforms of columns for cufft_normalised, with the products of spectra in the same kernel. A
+// library would store every product, read it again and store its transform.
 //
-// A block takes 8 neighbouring columns x of one slot and the mirrored columns -x. Both are needed at once,
-// since a slot holds two real planes: frequency k of column x and frequency -k of column -x tell them apart.
+// A block processes 8 neighbouring columns x of one slot and the mirrored columns -x. It needs both
+// at once, since a slot holds two real planes, which frequency k of column x and frequency -k of
+// column -x together separate.
 //
-//   column_spectra_kernel   columns forward; stores the spectrum of each plane by itself, x up to half a row
-//   column_products_kernel  products of the two sums of a slot, and columns back
+//   column_spectra_kernel   forward transforms; stores the spectrum of each plane, for half of x
+//   column_products_kernel  products of the two sums of a slot, and inverse transforms
 //
-// A column of n = first * second values is two passes through shared memory (frequency k1 + first * k2, time
-// t + second * s), and the one over s again two where `first` is a product. Transforms are short, so that threads
-// have few registers and an SM has many of them: loads, not arithmetic, take the time. A thread of the pass over
-// k2 has row k1 of column x, and row -k1 of column -x with its order turned around, so that the frequencies that
+// A column of n = first * second values is transformed in two passes through shared memory
+// (frequency k1 + first * k2, time t + second * s). The pass over s is again two passes if `first`
+// is a product. Transforms are short, so that threads have few registers and an SM has many
+// threads, because the time is that of loads and not of arithmetic. A thread of the pass over k2
+// has row k1 of column x and, in reverse order, row -k1 of column -x, so that frequencies that
 // belong together are in the registers of one thread.
 #pragma once
 
@@ -21,7 +23,7 @@
 
 namespace xcorr::fft {
 
-// Columns of a block, and as many mirrored ones.
+// Columns per block; as many mirrored columns are added.
 constexpr int kColumns = 8;
 
 // A length second * (outer * inner): s = s0 + inner * s1 and k1 = p + outer * q, with s1 and p below `outer`.
@@ -31,32 +33,33 @@ struct ColumnLength {
   static constexpr int inner = device::transform_length(kN).inner, first = outer * inner,
                        second = 8;
   static constexpr int n = first * second, threads = kColumns * first;
-  // Complex elements of shared memory of a k1. Half a warp is two k1, so that these lie in different banks.
+  // Complex elements of shared memory per k1. Half a warp has two values of k1, and the pitch puts
+  // them in different banks.
   static constexpr int pitch = second * 2 * kColumns + kColumns;
   static constexpr int shared_bytes = first * pitch * static_cast<int>(sizeof(Complex));
-  static constexpr int blocks = 1024 / threads;  // of an SM, at 64 registers a thread
+  static constexpr int blocks = 1024 / threads;  // per SM, with 64 registers per thread
 };
 
-// use(ColumnLength<n>{}).
+// Calls use(ColumnLength<n>{}).
 template <typename Use>
 void with_column_length(Index n, const Use& use) {
   device::with_transform_length(n,
                                 [&](auto length) { use(ColumnLength<decltype(length)::value>{}); });
 }
-// The shortest length of at least `needed` that columns are transformed with here; 0 where the library's `of_library`
-// is so much shorter that it is faster, or none is as long.
+// The shortest length >= `needed` for which this file has transforms; 0 if there is none, or if the
+// library's length `of_library` is so much shorter that the library is faster.
 inline Index column_length(Index needed, Index of_library) {
   for (const device::TransformLength& one : device::kTransformLengths) {
     if (one.n >= needed) return 4 * one.n <= 5 * of_library ? one.n : 0;
   }
   return 0;
 }
-// Columns that are not mirrored, filled up to whole blocks: the width of spectra.
+// Number of columns that are no mirrors, rounded up to whole blocks: the width of spectra.
 inline Index half_pitch(Index cols) {
   return device::ceil_div<Index>(cols / 2 + 1, kColumns) * kColumns;
 }
 
-// roots[k] = exp(2 pi i k / n), rounded from float64: the power k of the first one.
+// roots[k] = exp(2 pi i k / n), rounded from float64, computed as power k of the first root.
 static __global__ void column_roots_kernel(Complex* roots, int n, double cosine, double sine) {
   for (int k = static_cast<int>(threadIdx.x); k < n; k += static_cast<int>(blockDim.x)) {
     double re = 1, im = 0, square_re = cosine, square_im = sine;
@@ -74,8 +77,8 @@ static __global__ void column_roots_kernel(Complex* roots, int n, double cosine,
   }
 }
 
-// What a thread does in a pass in shared memory: task after task of a column of 2 * kColumns, a time t below
-// L::second and a number below `count`.
+// Calls use(column, t, number) for the tasks of a thread in a pass in shared memory: a column of 2
+// * kColumns, a time t < L::second and a number < `count`.
 template <typename L, typename Use>
 __device__ __forceinline__ void for_tasks(int count, Use use) {
 #pragma unroll 1
@@ -85,7 +88,8 @@ __device__ __forceinline__ void for_tasks(int count, Use use) {
     use(column, rest % L::second, rest / L::second);
   }
 }
-// Elements of one p, L::outer apart, become their transform over s0 (forward) or q (inverse).
+// Replaces the elements of one p, L::outer apart, by their transform over s0 (forward) or q
+// (inverse).
 template <typename L, Direction kWay>
 __device__ __forceinline__ void inner_pass(Complex* shared, const Complex* roots) {
   constexpr int kApart = L::outer * L::pitch;
@@ -103,9 +107,9 @@ __device__ __forceinline__ void inner_pass(Complex* shared, const Complex* roots
 }
 
 struct ColumnSpectra {
-  const Complex* planes;  // rows of slots, transformed
+  const Complex* planes;  // transformed rows of slots
   PlaneLayout from;
-  int filled, cols;  // rows that are not zero; columns of a slot
+  int filled, cols;  // rows that are not zero; columns per slot
   const Complex* roots;
   Complex* spectra;  // [plane][frequency][half_pitch]: twice the spectrum of each plane
   Index half_pitch;
@@ -142,7 +146,7 @@ __global__ void __launch_bounds__(L::threads, L::blocks) column_spectra_kernel(C
     }
     block::barrier();
     Complex own[L::second], mirrored[L::second];
-    const int mirrored_k1 = L::first - k1;  // of the row of k1 = 0: one turn later
+    const int mirrored_k1 = L::first - k1;  // for k1 = 0 the row is 0, one turn later
     const Complex* const at = shared + k1 * L::pitch + c;
     const Complex* const mirrored_at = shared + mirrored_k1 % L::first * L::pitch + kColumns + c;
 #pragma unroll
@@ -162,25 +166,26 @@ __global__ void __launch_bounds__(L::threads, L::blocks) column_spectra_kernel(C
         to += L::first * a.half_pitch;
       }
     }
-    block::barrier();  // others may still read what the next slot overwrites
+    block::barrier();  // the next slot overwrites what other threads may still read
   }
 }
 
 struct ColumnProducts {
   PairRange pairs;
-  const Complex* spectra;                       // as ColumnSpectra stores them
-  Index plane, half_pitch;                      // elements from plane to plane
-  Index gap;                                    // PlaneArguments
-  int planes_of_matrix, number;                 // planes; sums of a pair
-  signed char left_of[kSums], right_of[kSums];  // of each sum: the plane of its matrix
+  const Complex* spectra;        // as stored by column_spectra_kernel
+  Index plane, half_pitch;       // elements per plane, per row
+  Index gap;                     // PlaneArguments
+  int planes_of_matrix, number;  // planes per matrix; sums per pair
+  // plane of the left and the right matrix of each sum
+  signed char left_of[kSums], right_of[kSums];
   Complex* products;
   PlaneLayout to;
-  int cols, first_row, rows;  // of a slot; rows that are stored
+  int cols, first_row, rows;  // columns per slot; rows that are stored
   const Complex* roots;
   float scale;
   std::uint32_t* uncertain;  // a counter that is cleared here
 
-  // The spectra whose product begins a sum of the chunk; none beyond its last pair.
+  // The spectra whose product gives a sum of the chunk; null beyond its last pair.
   struct Factors {
     const Complex *left, *right;
   };
@@ -212,7 +217,7 @@ __global__ void __launch_bounds__(L::threads, L::blocks) column_products_kernel(
       const auto at = static_cast<std::uint32_t>(k1 + L::first * k2) *
                           static_cast<std::uint32_t>(a.half_pitch) +
                       static_cast<std::uint32_t>(first_x + c);
-      // Behind the last column of a half lies what fills it up.
+      // Columns beyond the last one of a half are padding.
       const Complex none{0.0f, 0.0f};
       const Complex re_left = re.left ? re.left[at] : none;
       const Complex re_right = re.left ? re.right[at] : none;
@@ -256,7 +261,7 @@ __global__ void __launch_bounds__(L::threads, L::blocks) column_products_kernel(
         }
       }
     });
-    block::barrier();  // others may still read what the next slot overwrites
+    block::barrier();  // the next slot overwrites what other threads may still read
   }
 }
 

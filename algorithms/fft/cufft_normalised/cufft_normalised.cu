@@ -1,24 +1,27 @@
-// Normalised scores by transforms on cuFFT, with masks or without, at any shifts: a step from cufft,
-// which makes sums of products. From the sums over the elements that are valid in both matrices,
+// Normalised scores by transforms on cuFFT, with or without masks, at any shifts. Derived from
+// cufft, which computes sums of products. ncc and zncc follow from the sums over the elements that
+// are valid in both matrices,
 //
 //   sum l r, sum l^2, sum l, sum r^2, sum r and their number n,
 //
-// follow ncc and zncc, and each sum is a correlation: of values, squares and masks (Padfield, Masked
-// object registration in the Fourier domain, 2012). Without masks all but the first are sums over a
-// rectangle, which integral images give. The mask of a side changes the sums of the other one. So a
-// pair takes one real transform back without masks; with one mask three (ncc: two); with two masks six
-// (ncc: four).
+// and each of these sums is a correlation of values, squares or masks (Padfield, Masked object
+// registration in the Fourier domain, 2012). Without masks all but the first are sums over a
+// rectangle, which integral images give. The mask of a side changes the sums of the other side. So
+// a pair needs one real inverse transform without masks, three with one mask (ncc: two), and six
+// with two masks (ncc: four).
 //
-// - Each matrix becomes one, two or three padded planes, as its problem needs, and integral images in
-//   float64 (planes.hpp). Spectra are made once a call, whatever the number of pairs.
-// - Two planes of a side are one complex transform, and two sums are one complex transform back. Rows of padding are
-//   not transformed, nor are rows that no output needs where the others lie together.
-// - Chunks of pairs: one kernel multiplies the spectra of all sums, one batch of transforms goes back,
-//   one kernel makes the scores (scores.hpp).
-// - Columns of up to 512 are transformed in the kernel that multiplies (columns.hpp); longer ones, and all rows, by
-//   the library.
-// - Transforms are float32. Where that is too little for a score, it is computed by its definition in
-//   float64. These are shifts of which few elements overlap, and sides that are nearly constant there.
+// - Each matrix becomes one, two or three padded planes, as its problem needs, and integral images
+//   in float64 (planes.hpp). Spectra are computed once per call, whatever the number of pairs.
+// - Two planes of a side form one complex transform, and two sums form one complex inverse
+//   transform. Rows of padding are not transformed. Rows that no output needs are not transformed
+//   back if the other rows are contiguous.
+// - Pairs are processed in chunks: one kernel multiplies the spectra of all sums, one batch of
+//   inverse transforms follows, and one kernel computes the scores (scores.hpp).
+// - Columns of up to 512 are transformed in the kernel that multiplies (columns.hpp). The library
+//   transforms longer columns and all rows.
+// - Transforms are float32. If that is not accurate enough for a score, it is computed by its
+//   definition in float64. That happens at shifts with few overlapping elements, and for sides that
+//   are nearly constant there.
 //
 // Forms: all four, any shapes, any window; fp32, dense. Scores: ncc, zncc. Masks: none, left, right,
 // both. Not templates along signals.
@@ -26,11 +29,11 @@
 //   chunk_mib  memory of the sums of a chunk of pairs: 32 stays in the L2 cache, 1024 has fewer launches
 // Phases: forward, hadamard, inverse; planes and scores are the rest. Not emulated: library calls; the
 // kernels around them are (tests/emulation/test_normalised.cpp).
-// Limits: with two masks the number of elements must be exact after a float32 transform, which holds up to
-// about a million elements. A transform of a whole signal has errors in proportion to its norm, and a score of
-// a template along it has a bound that does not grow with the signal (docs/design.md). A NaN or an infinity in
-// an input makes every score of its pairs uncertain. All of them are then computed by their definition, which
-// takes very long for large matrices.
+// Limits: with two masks the number of elements must be exact after a float32 transform, which
+// holds up to about a million elements. A transform of a whole signal has errors in proportion to
+// its norm, but the bound of a score of a template along it does not grow with the signal
+// (docs/design.md). A NaN or an infinity in an input makes every score of its pairs uncertain. All
+// of these scores are then computed by their definition, which takes very long for large matrices.
 #include <cmath>
 #include <limits>
 
@@ -45,8 +48,8 @@ NormalisedLayout layout(const PlanRequest& request) {
   return {request.problem, Index{request.params.get_int("chunk_mib")} << 20};
 }
 
-// What correlate_normalised asks for: complex transforms of rows and of columns, in place but for the columns of
-// planes (PlaneLayout).
+// The transforms that correlate_normalised calls: complex transforms of rows and of columns. All
+// are in place, except those of the columns of planes (PlaneLayout).
 class PlaneTransforms {
   using Complex = cufftComplex;
 
@@ -99,7 +102,7 @@ class PlaneTransforms {
 
  private:
   bool has_columns_;
-  Index first_;  // element of the first row that is transformed back
+  Index first_;  // offset of the first row that is transformed back
   CufftPlan<float> rows_, columns_, product_columns_, product_rows_;
   std::size_t bytes_ = 0;
 };
@@ -133,14 +136,14 @@ Support supports(const PlanRequest& request) {
     return no("templates along signals: a transform of a whole signal is not exact enough");
   }
   const NormalisedLayout at = layout(request);
-  // Elements of a matrix, bins and shifts are counted with 32 bits.
+  // Elements of a matrix, bins and shifts have 32-bit indices.
   if (std::max({at.rows * at.cols, q.out_size(), integral_size(q.left), integral_size(q.right),
                 at.tiles * kScoreThreads, at.padded_rows * at.slots,
                 at.window_rows * at.product_slots, at.slots * at.cols,
                 at.product_slots * at.cols}) > std::numeric_limits<int>::max()) {
     return no("more than 2^31 - 1 points, shifts or rows of transforms");
   }
-  // The error of a count, which is rounded to a whole number.
+  // The error of a count before it is rounded to a whole number.
   const double sizes = std::sqrt(static_cast<double>(q.left.size())) *
                        std::sqrt(static_cast<double>(q.right.size()));
   if (q.fields.masks == Masks::both &&

@@ -1,18 +1,19 @@
-// Scores that sums from transforms leave uncertain (scores.hpp), by their definition in float64.
+// Scores for which sums from transforms are not accurate enough (scores.hpp), by their definition
+// in float64.
 //
-//   definition_kernel  a warp for the shifts of a note
+//   definition_kernel  one warp per note, which has neighbouring shifts
 #pragma once
 
 #include "algorithms/fft/cufft_normalised/scores.hpp"
 
 namespace xcorr::fft {
 
-// By a warp: the score of one shift by its definition, in two passes.
+// The score of one shift by its definition, in two passes, computed by a warp.
 template <bool kCentred>
 __device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair own, int sy, int sx) {
   const MaskedMatrix left(a.of, own.left), right(a.of, own.right);
-  // Values are scaled, so that their squares are neither too large nor too small; not about the pivots of their planes,
-  // which an outlier may move far from this overlap.
+  // Values are scaled, so that their squares neither overflow nor underflow. The pivots of their
+  // planes are not subtracted, since an outlier may move a pivot far from this overlap.
   const double l_scale = a.facts[own.left].scale, r_scale = a.facts[own.right].scale;
   const OverlapRectangle of = a.in_left(sy, sx);
   const auto each = [&](const auto& use) {
@@ -58,8 +59,8 @@ __device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair ow
   return score > 1 ? 1 : score < -1 ? -1 : score;
 }
 
-// A warp takes the 32 shifts of a note, of a group of pairs. `tiles`: blocks of the scores along x. grid: notes, in a
-// stride.
+// A warp processes the 32 shifts of a note, for a group of pairs. `tiles`: blocks of the scores
+// kernel along x. grid: notes, in a stride.
 template <bool kCentred>
 __global__ void __launch_bounds__(kScoreThreads, 2)
     definition_kernel(ScoreArguments a, std::uint32_t tiles) {

@@ -1,27 +1,28 @@
-// The largest number of elements that are valid in both matrices, of all shifts: scores of much smaller overlaps
-// are 0 (min_overlap).
+// The largest number, over all shifts, of elements that are valid in both matrices. Scores at
+// shifts with a much smaller number are 0 (min_overlap).
 //
 //   most_kernel  with masks, by parts of the shifts of an owner
 //
-// An owner is whose mask decides how many elements are valid at a shift: with one mask a matrix of that side, with
-// two a pair of a chunk. A thread takes several owners at once: where a shift lies in the integral images is the
-// same for all of them, and so is the number of a left matrix that they share. Where there are few owners it takes
-// several outputs at once in their place, so that as many loads are in flight. What is known of owners lies in
-// shared memory: with it in registers an SM held half as many warps, and the kernel was no faster than with an owner
-// a thread (163 us in place of 148, one left matrix for a hundred of 256 x 256 on an H200).
+// An owner is a matrix or pair whose mask decides how many elements are valid at a shift: with one
+// mask a matrix of that side, with two masks a pair of a chunk. A thread processes several owners
+// at once, because the offset of a shift in the integral images is the same for all of them, and so
+// is the number of a left matrix that they share. If there are few owners it processes several
+// outputs at once, so that as many loads are in flight. Data of owners lies in shared memory. With
+// it in registers an SM held half as many warps, and the kernel was no faster than with one owner
+// per thread (163 us in place of 148, one left matrix for a hundred of 256 x 256 on an H200).
 #pragma once
 
 #include "algorithms/fft/cufft_normalised/scores.hpp"
 
 namespace xcorr::fft {
 
-// Owners of a thread, where there are so many that groups of them still keep a GPU busy.
+// Owners per thread, if there are so many that groups of them still keep a GPU busy.
 constexpr int kMostOwners = 4;
 constexpr Index kManyOwners = small_if_emulated(32, 3);
 
-// What the numbers of an owner are made of, as valid_in_both() adds them up.
+// The terms from which valid_in_both() computes the number of an owner.
 struct CountSource {
-  const std::uint32_t *left, *right;  // integral images; null where a side has no mask
+  const std::uint32_t *left, *right;  // integral images; null if a side has no mask
   const float* both;                  // from the transform
   double of_both, of_left, of_right, of_area;
 };
@@ -43,14 +44,14 @@ __device__ __forceinline__ CountSource count_source(const ScoreArguments& a, Ind
   return source;
 }
 
-// What a shift adds to it: how many elements are valid, but for what the transform rounded.
+// How many elements are valid at a shift, up to the rounding of the transform.
 __device__ __forceinline__ double elements_at(const CountSource& of, std::uint32_t left,
                                               std::uint32_t right, float both, int area) {
   return both * of.of_both + left * of.of_left + right * of.of_right + area * of.of_area;
 }
 
-// The elements of an owner at the shift nearest to the middle of all, a lower bound of the largest number. Few
-// shifts overlap so much, and no others need a look.
+// The number of valid elements of an owner at the shift nearest to the middle: a lower bound of the
+// largest number. Only shifts with a larger overlap, which are few, are evaluated.
 template <typename S>
 __device__ __forceinline__ double elements_in_the_middle(const ScoreArguments& a,
                                                          const CountSource& of) {
@@ -68,21 +69,21 @@ __device__ __forceinline__ double elements_in_the_middle(const ScoreArguments& a
   return rint(elements_at(of, left, right, both, found.area()));
 }
 
-// A warp takes a row of outputs, so that what depends on the row is computed once. grid: parts, groups of kOwners
-// owners (in a stride).
+// A warp processes a row of outputs, so that what depends on the row is computed once. grid: parts,
+// groups of kOwners owners (in a stride).
 template <typename S, int kOwners>
 __global__ void __launch_bounds__(kScoreThreads, 3) most_kernel(ScoreArguments a, Index owners) {
   constexpr bool kBoth = S::kMasks == Masks::both;
-  constexpr int kOutputs = kMostOwners / kOwners;  // of a thread at once
+  constexpr int kOutputs = kMostOwners / kOwners;  // outputs per thread at once
   XCORR_SHARED(CountSource, source, kOwners);
   XCORR_SHARED(double, least, kOwners);
   XCORR_SHARED(double, of_warp, kOwners* kScoreWarps);
   const int own_warp = static_cast<int>(threadIdx.x) / warp::kSize;
   for (Index group = static_cast<Index>(blockIdx.y) * kOwners; group < owners;
        group += static_cast<Index>(gridDim.y) * kOwners) {
-    block::barrier();  // others may still read the owners and the values before
+    block::barrier();  // the previous owners and values may still be read
     if (const int k = static_cast<int>(threadIdx.x); k < kOwners) {
-      // Behind the last owner that one again.
+      // Beyond the last owner the last one is used again.
       source[k] = count_source<S>(a, group + k < owners ? group + k : owners - 1);
       least[k] = elements_in_the_middle<S>(a, source[k]);
     }
@@ -104,7 +105,8 @@ __global__ void __launch_bounds__(kScoreThreads, 3) most_kernel(ScoreArguments a
         const int sy = a.first_sy + row;
 #pragma unroll
         for (int i = 0; i < kOutputs; ++i) {
-          // Behind the last output of the row the first one again: it changes no maximum.
+          // Beyond the last output of the row the first one is used again, which changes no
+          // maximum.
           const int col = first + i * warp::kSize < a.out_cols ? first + i * warp::kSize : first;
           area[i] = a.in_left(sy, a.first_sx + col).area();
           any |= area[i] > least_area;
@@ -116,8 +118,8 @@ __global__ void __launch_bounds__(kScoreThreads, 3) most_kernel(ScoreArguments a
         for (int i = 0; i < kOutputs; ++i) {
           const int col = first + i * warp::kSize < a.out_cols ? first + i * warp::kSize : first;
           const int sx = a.first_sx + col;
-          // Where an output does not count, the first elements of all arrays, so that no condition stands before a
-          // load.
+          // If an output does not count, the first elements of all arrays are loaded, so that loads
+          // need no condition.
           const bool counts = area[i] > least_area;
           const OverlapRectangle l = counts ? a.in_left(sy, sx) : OverlapRectangle{{0, 0}, {0, 0}};
           const BoxCorners left_corners(l, a.left.cols);
@@ -161,7 +163,7 @@ __global__ void __launch_bounds__(kScoreThreads, 3) most_kernel(ScoreArguments a
         const double other = of_warp[owner * kScoreWarps + i];
         most = other > most ? other : most;
       }
-      // A number of elements, but for what the transform rounded.
+      // A whole number, up to the rounding of the transform.
       a.most[(group + owner) * a.parts + blockIdx.x] = rint(most);
     }
   }

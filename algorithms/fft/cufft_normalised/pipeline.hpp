@@ -15,13 +15,13 @@
 
 namespace xcorr::fft {
 
-// Rounding errors of a sum of a float32 transform of so many points, relative to the norms of both planes: an
-// eighth of what docs/design.md allows.
+// Rounding error of a sum from a float32 transform of `points` points, relative to the norms of
+// both planes: an eighth of what docs/design.md allows.
 inline double transform_roundoff(double points) {
   return 0x1p-25 * std::log2(points < 2 ? 2 : points);
 }
 
-// use(SumList<...>{}) for the masks and the score of a problem.
+// Calls use(SumList<...>{}) for the masks and the score of a problem.
 template <typename Use>
 auto with_sums(const Fields& fields, Use&& use) {
   const bool centred = fields.score.kind == ScoreKind::zncc;
@@ -40,10 +40,10 @@ auto with_sums(const Fields& fields, Use&& use) {
   }
 }
 
-// Of kernels whose blocks or warps take what they find in a stride.
+// Max blocks of kernels whose blocks or warps process items in a stride.
 constexpr Index kMostBlocks = small_if_emulated(1024, 3);
 
-// Blocks that keep a GPU busy, when sums of parts of matrices are made.
+// Blocks that keep a GPU busy while sums of parts of matrices are computed.
 constexpr Index kEnoughParts = small_if_emulated(1056, 4);
 
 struct NormalisedLayout {
@@ -70,28 +70,28 @@ struct NormalisedLayout {
     });
     gap = q.lefts * planes_of_matrix % 2;
     slots = device::ceil_div<Index>(matrices * planes_of_matrix + gap, 2);
-    // All rows of products, or those of the window where these lie together.
+    // All rows of products, or only those of the window if these are contiguous.
     first_row = q.window.sy.first >= 0 ? q.window.sy.first : 0;
     window_rows = q.window.sy.first >= 0 ? q.out_rows() : rows;
-    // Own transforms need no rows of padding, and store no others.
+    // The transforms of columns.hpp need no rows of padding, and store only the rows of the window.
     const Index row_bytes = cols * Index{sizeof(Bin)}, slot_bytes = rows * row_bytes;
     const Index product_bytes = own_columns ? window_rows * row_bytes : slot_bytes;
     const Index groups = std::max<Index>(1, chunk_bytes / (slots_of_pairs * product_bytes));
     chunk = std::min(groups * pairs_of_slots, q.pairs());
     product_slots = device::ceil_div(chunk, pairs_of_slots) * slots_of_pairs;
 
-    // A part ends in sums over the block, which cost as much as some ten elements a thread.
+    // Each part ends with sums over the block, which cost as much as about ten elements per thread.
     const Index elements = std::max(q.left.size(), q.right.size());
     parts = std::clamp<Index>(kEnoughParts / matrices,
                               device::ceil_div<Index>(elements, 16 * kPlaneThreads),
                               device::ceil_div<Index>(elements, 4 * kPlaneThreads));
     parts = std::min(parts, kMostMatrixParts);
     owner_parts = std::min(device::ceil_div<Index>(q.out_size(), kScoreThreads), kMostOwnerParts);
-    // Bands that are enough blocks for a GPU, but no shorter than a row of each warp.
+    // Bands short enough to give blocks for a whole GPU, but with at least one row per warp.
     band_rows = std::clamp<Index>(padded_rows * matrices / 264 / kPlaneWarps, 1,
                                   kMostBandRows / kPlaneWarps) *
                 kPlaneWarps;
-    // A block of a long matrix reads the sums of all bands above it.
+    // Longer bands for long matrices, since a block reads the sums of all bands above it.
     if (padded_rows > 16 * band_rows) {
       band_rows = std::min<Index>(
           kMostBandRows, device::ceil_div<Index>(padded_rows, 16 * kPlaneWarps) * kPlaneWarps);
@@ -101,14 +101,14 @@ struct NormalisedLayout {
     const Index owners = std::max({q.fields.masks == Masks::both ? chunk : Index{0},
                                    q.fields.masks == Masks::left ? q.lefts : Index{0},
                                    q.fields.masks == Masks::right ? q.rights : Index{0}});
-    // Only where the columns of a template are whole warps.
+    // Only if the columns of a template are at least one warp.
     const Index apart = q.left.cols >= warp::kSize ? q.left.cols : q.out_cols();
     ShiftAxis of_rows(q.out_rows(), q.left.rows), of_cols(q.out_cols(), apart);
     down = of_rows;
     across = of_cols;
     tiles_across = device::ceil_div<Index>(across.count, warp::kSize);
     tiles = tiles_across * device::ceil_div<Index>(down.count, kScoreWarps);
-    // Pairs of a thread, as long as there are enough threads.
+    // Several pairs per thread, as long as there are enough threads.
     constexpr Index kEnoughBlocks = small_if_emulated(1056, 2);
     of_thread = std::clamp<Index>(tiles * chunk / kEnoughBlocks, 1, kMostScorePairs);
     const Index notes_of_group = Index{down.each} * across.each * tiles * kScoreWarps;
@@ -119,15 +119,15 @@ struct NormalisedLayout {
 
   Problem q;
   Index rows, cols;          // of a transform
-  bool own_columns = false;  // transformed by columns.hpp, not by the library
+  bool own_columns = false;  // columns are transformed by columns.hpp and not by the library
   Index padded_rows;
   Index matrices;
   int planes_of_matrix = 0;
   Index gap = 0;    // PlaneArguments
-  Index slots = 0;  // of planes
-  Index chunk = 0;  // pairs
+  Index slots = 0;  // slots of planes
+  Index chunk = 0;  // pairs per chunk
   Index product_slots = 0;
-  Index first_row = 0, window_rows = 0;  // that are transformed back
+  Index first_row = 0, window_rows = 0;  // rows that are transformed back
   Index parts = 0, owner_parts = 0;
   Index band_rows = 0, bands = 0, column_pitch = 0;
   ShiftAxis down{1, 1}, across{1, 1};
@@ -135,14 +135,14 @@ struct NormalisedLayout {
   Index maximum_count = 0, notes_count = 0, column_count = 0;
 };
 
-// `work_bytes`: what the library's transforms need.
+// `work_bytes`: memory that the library's transforms need.
 struct NormalisedMemory {
   NormalisedMemory(const NormalisedLayout& at, std::size_t work_bytes, Workspace workspace) {
     const Problem& q = at.q;
     const bool masked = q.fields.masks != Masks::none;
     const Index left_size = q.lefts * integral_size(q.left);
     const Index right_size = q.rights * integral_size(q.right);
-    // What must be 0 where it is never written comes first.
+    // Memory that must be 0 where no kernel writes it comes first.
     planes = reinterpret_cast<float*>(
         workspace.take<Bin>(at.slots * at.cols * (at.own_columns ? at.padded_rows : at.rows)));
     left_boxes = workspace.take<BoxEntry>(left_size);
@@ -177,7 +177,7 @@ struct NormalisedMemory {
   char* work;
 };
 
-// What a plan stores once.
+// Stores the roots, once per plan.
 inline void store_roots(const NormalisedLayout& at, const NormalisedMemory& memory, void* stream) {
   if (!at.own_columns) return;
   const double angle = 2 * 3.14159265358979323846 / static_cast<double>(at.rows);
@@ -185,10 +185,12 @@ inline void store_roots(const NormalisedLayout& at, const NormalisedMemory& memo
          static_cast<int>(at.rows), std::cos(angle), std::sin(angle));
 }
 
-// A call. transforms.forward(planes, spectra, stream) transforms the rows of the planes in place and then all columns,
-// and transforms.inverse(products, stream) all columns and the rows of the window in place; with at.own_columns
-// forward_rows(planes, stream) and inverse_rows(products, stream) only the rows. The first memory.zeroed bytes of the
-// workspace were 0 before the first call, and its roots were stored.
+// Enqueues a call. transforms.forward(planes, spectra, stream) transforms the rows of the planes in
+// place, and then all columns. transforms.inverse(products, stream) transforms all columns and the
+// rows of the window in place. With at.own_columns forward_rows(planes, stream) and
+// inverse_rows(products, stream) are called in place of these, and transform only rows. Before the
+// first call the first memory.zeroed bytes of the workspace were set to 0, and the roots were
+// stored.
 template <typename S, typename Transforms>
 void correlate_normalised_as(const NormalisedLayout& at, const NormalisedMemory& memory,
                              const Call& call, Transforms& transforms) {
@@ -357,7 +359,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const NormalisedMemory&
                                groups,
                                scale,
                                uncertain};
-      // A thread takes several groups of pairs where there are enough threads.
+      // A thread processes several groups of pairs if there are enough threads.
       constexpr Index kEnoughBlocks = small_if_emulated(2048, 2);
       const Index bin_blocks = device::ceil_div<Index>(at.rows * half, kScoreThreads);
       const Index runs = std::clamp<Index>(kEnoughBlocks / bin_blocks, 1, groups);

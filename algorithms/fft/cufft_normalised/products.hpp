@@ -1,13 +1,15 @@
-// Which sums of a shift come from transforms back, and the products of spectra that these begin with.
+// Which sums of a shift come from inverse transforms, and the products of spectra from which these
+// start.
 //
-// A sum over the elements that are valid in both matrices splits: with M = m + M', m the share of valid
-// elements, sum v M' comes from a transform and m times the sum of v over the overlap from an integral
-// image. So only what a mask really changes needs transforms.
+// A sum over the elements that are valid in both matrices splits: with M = m + M', m being the
+// share of valid elements, sum v M' comes from a transform, and m times the sum of v over the
+// overlap comes from an integral image. So transforms compute only what a mask changes.
 //
-// Two sums are the real and the imaginary part of one complex transform back: two of one pair, or of two
-// neighbouring pairs. Spectra of planes are taken apart where products are made.
+// Two sums are the real and the imaginary part of one complex inverse transform: two sums of one
+// pair, or sums of two neighbouring pairs. The spectra of the two planes of a slot are separated
+// when products are made.
 //
-//   products_kernel    sum by sum, conj(left plane) * right plane
+//   products_kernel    for each sum conj(left plane) * right plane
 #pragma once
 
 #include "algorithms/blocks/divide.hpp"
@@ -16,11 +18,11 @@
 
 namespace xcorr::fft {
 
-// The sums of a shift, as far as transforms make them. A sum of a side is changed by the mask of the other
-// side alone.
+// The sums of a shift that transforms compute. The mask of a side changes only the sums of the
+// other side.
 enum Sum { kProducts, kLeftSum, kLeftSquares, kRightSum, kRightSquares, kCount, kSums };
 
-// Which sums a problem takes from transforms, and of which planes.
+// Which sums a problem takes from transforms, and from which planes.
 template <Masks kMasks_, bool kCentred_>
 struct SumList {
   static constexpr Masks kMasks = kMasks_;
@@ -31,7 +33,7 @@ struct SumList {
 
   static constexpr bool kHas[kSums] = {true,  kRight&& kCentred, kRight, kLeft&& kCentred,
                                        kLeft, kLeft&& kRight};
-  // Among those of a pair.
+  // Position of each sum among those of a pair.
   static constexpr int kPlace[kSums + 1] = {0,
                                             1,
                                             1 + kHas[1],
@@ -41,7 +43,7 @@ struct SumList {
                                             1 + kHas[1] + kHas[2] + kHas[3] + kHas[4] + kHas[5]};
   static constexpr int kNumber = kPlace[kSums];
 
-  // Planes of a matrix: its values, squares where the other side has a mask, its mask.
+  // Planes of a matrix: its values; squares, if the other side has a mask; its mask, if it has one.
   static constexpr int kPlanes = 1 + (kLeft ? 1 : 0) + (kRight ? 1 : 0);
   static constexpr SidePlanes kLeftPlanes = {kRight ? 1 : -1, kLeft ? (kRight ? 2 : 1) : -1};
   static constexpr SidePlanes kRightPlanes = {kLeft ? 1 : -1, kRight ? (kLeft ? 2 : 1) : -1};
@@ -50,7 +52,7 @@ struct SumList {
   static constexpr int kRightOf[kSums] = {0, kRightPlanes.mask,   kRightPlanes.mask,
                                           0, kRightPlanes.square, kRightPlanes.mask};
 
-  // Pairs whose sums fill whole complex transforms.
+  // Number of pairs whose sums fill whole complex transforms.
   static constexpr int kPairs = kNumber % 2 == 0 ? 1 : 2;
   static constexpr int kSlots = kPairs * kNumber / 2;
 };
@@ -82,15 +84,15 @@ struct ProductArguments {
   PlaneLayout from;
   Bin* products;
   PlaneLayout to;
-  Divider half;  // bins of a row that are not mirrored
+  Divider half;  // bins per row that are no mirrors
   std::uint32_t rows, cols;
-  Index groups;  // of pairs
+  Index groups;  // groups of pairs
   float scale;
-  std::uint32_t* uncertain;  // a counter that is cleared here
+  std::uint32_t* uncertain;  // counter; this kernel clears it
 };
 
-// Products of both kinds of bins, k and -k, at once: of real planes, so that the spectrum of one of two planes
-// of a slot Z is (Z(k) + conj Z(-k)) / 2 or (Z(k) - conj Z(-k)) / 2i. grid: bins, groups of pairs (in runs).
+// Products of the bins k and -k at once. A slot Z holds two real planes, whose spectra are (Z(k) +
+// conj Z(-k)) / 2 and (Z(k) - conj Z(-k)) / 2i. grid: bins, groups of pairs (in runs).
 template <typename S>
 __global__ void __launch_bounds__(kScoreThreads, 4) products_kernel(ProductArguments a) {
   if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *a.uncertain = 0;

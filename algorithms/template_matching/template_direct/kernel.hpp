@@ -1,4 +1,4 @@
-// The register tiles of shifts of template_direct.
+// The kernel of template_direct: each thread has the sums of a tile of shifts in registers.
 #pragma once
 
 #include "algorithms/blocks/template_factors.hpp"
@@ -6,8 +6,8 @@
 namespace xcorr::template_matching {
 
 inline constexpr int kDirectThreads = 256;
-inline constexpr int kTileCols = 4;     // of a thread, and columns of a template in a step
-inline constexpr int kMostAcross = 16;  // tiles of a block along a row
+inline constexpr int kTileCols = 4;  // shifts of a thread along x; columns of a template per step
+inline constexpr int kMostAcross = 16;  // max tiles per block along x
 
 struct alignas(16) FourValues {
   float at[4];
@@ -16,39 +16,39 @@ __device__ __forceinline__ FourValues load_four(const float* shared) {
   return *reinterpret_cast<const FourValues*>(shared);
 }
 
-// How the threads of a block share its shifts, and what of a template lies in shared memory at once.
-// Made on the host, given to the kernel by value.
+// How the threads of a block share its shifts, and which part of a template is in shared memory at
+// once. Made on the host and passed to the kernel by value.
 struct DirectShape {
-  int across, down;                       // tiles of threads along a row and a column of shifts
-  int slices;                             // of a panel's rows, each by threads of its own
-  int slice_rows;                         // of a slice
+  int across, down;                       // tiles per block along x and y
+  int slices;                             // slices of a panel's rows; each has separate threads
+  int slice_rows;                         // rows per slice
   int panel_cols;                         // a multiple of 4
-  int frame_rows, frame_pitch, frame_at;  // of the frame's part, and where it begins
+  int frame_rows, frame_pitch, frame_at;  // the part of the frame in shared memory; its offset
   Divider tiles, of_across, of_frame_pitch, of_panel_cols;
   Divider blocks_across, blocks_of_part, blocks_of_pair;
   Divider of_part_cols;
-  int parts, part_rows, part_cols;  // of a template, each by blocks of its own
+  int parts, part_rows, part_cols;  // parts of a template; each has separate blocks
 };
 
 struct DirectArguments {
   TemplateProblem q;
   DirectShape shape;
   TemplateMemory memory;
-  const float *units, *right;  // templates as products are made of them; frames
+  const float *units, *right;  // templates that enter the products; frames
   float* out;                  // [pairs][out_rows][out_cols], or sums: [parts][pairs][...]
   Index items;                 // pairs * blocks
-  bool has_facts;              // those of frames are there, made by a kernel before
-  float largest;               // that staged values may have; others become 0
+  bool has_facts;              // an earlier kernel has stored the facts of frames
+  float largest;               // max absolute value of staged values; larger ones become 0
 };
 
-// The sums of kRows x 4 shifts. Row f of the frame's part meets the last kRows rows of the template,
-// of which it is the newest, so that each row is loaded once for all rows of shifts.
+// The sums of kRows x 4 shifts. Each step multiplies a row of the frame by the last kRows rows of
+// the template, of which one is new, so that each row is loaded once for all rows of shifts.
 template <int kRows>
 struct ShiftTile {
   float sums[kRows][kTileCols] = {};
 
-  // `steps` rows of the frame from `right` on, with one row of the template each, from `left` on. The
-  // rows before the first one are zeros.
+  // Processes `steps` rows of the frame from `right` on, with as many rows of the template from
+  // `left` on. The template rows before the first are taken as zeros.
   __device__ __forceinline__ void add(const float* left, int left_pitch, const float* right,
                                       int right_pitch, int steps) {
     FourValues rows[kRows] = {};
@@ -88,7 +88,7 @@ struct ShiftTile {
   }
 };
 
-// The scale of a block's part of a frame, by all lanes of a warp.
+// The scale of the part of a frame that a block reads, computed by all lanes of a warp.
 __device__ __forceinline__ FrameScale scale_of_block(const DirectArguments& a, int frame,
                                                      int area) {
   if (a.memory.units == nullptr) return {1.0f, 0.0f};  // product
@@ -98,7 +98,7 @@ __device__ __forceinline__ FrameScale scale_of_block(const DirectArguments& a, i
   return scale_of_area(pivot, a.has_facts ? a.memory.facts[frame] : facts_of(a.memory, frame));
 }
 
-// Items `first`, `first` + `stride` and so on, of a block.
+// A block processes items `first`, `first` + `stride` and so on.
 template <int kRows>
 __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index first,
                                                  Index stride) {
@@ -130,9 +130,9 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
         part_begin + s.part_rows < q.left_rows ? part_begin + s.part_rows : q.left_rows;
     const int begin_x = static_cast<int>(part_col) * s.part_cols;
     const int end_x = begin_x + s.part_cols < q.left_cols ? begin_x + s.part_cols : q.left_cols;
-    block::barrier();  // the scale of the item before has been read
+    block::barrier();  // the scale of the previous item has been read
     if (thread < warp::kSize) {
-      // One pivot for all parts of a template: only all of them together add up to 0.
+      // All parts of a template use the same pivot, since only the whole template adds up to 0.
       const FrameScale near = scale_of_block(a, number, area);
       if (thread == 0) of_block[0] = near;
     }
@@ -144,7 +144,7 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
 #pragma unroll 1
       for (int x0 = begin_x; x0 < end_x; x0 += s.panel_cols) {
         block::barrier();
-        // Each slice has zeros below its rows.
+        // Each slice ends with rows of zeros.
 #pragma unroll 2
         for (int i = thread; i < s.slices * slice_steps * s.panel_cols; i += kDirectThreads) {
           auto at = static_cast<std::uint32_t>(i);
@@ -155,7 +155,8 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
           left[i] = exists ? unit[from_y * q.left_cols + from_x] : 0.0f;
         }
         const int first_y = q.first_sy + row + y0, first_x = q.first_sx + col + x0;
-        // Loads before stores, also in the last round: the compiler would make single ones of a rest.
+        // All loads come before the stores, in the last round too: for a remainder loop the
+        // compiler would load and store values one by one.
         constexpr int kAtOnce = static_cast<int>(small_if_emulated(8, 2));
         const int of_frame = s.frame_rows * s.frame_pitch;
 #pragma unroll 1
@@ -190,7 +191,7 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
         }
       }
     }
-    // The slices in turn, so that sums have one order.
+    // The slices are added one after the other, so that sums have a fixed order.
 #pragma unroll 1
     for (int turn = 0; turn < s.slices; ++turn) {
       block::barrier();
@@ -208,7 +209,8 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
     const float* const factors = a.memory.factors + (scored ? number * q.out_size() : 0);
     const int end_row = q.out_rows - row < block_rows ? q.out_rows - row : block_rows;
     const int end_col = q.out_cols - col < block_cols ? q.out_cols - col : block_cols;
-    // Factors of several outputs come before the stores, behind which the compiler would leave each.
+    // The factors of several outputs are loaded before the stores; the compiler would not move a
+    // load before a store.
     constexpr int kWarps = kDirectThreads / warp::kSize, kStoredRows = 4;
     constexpr int kOfLane = kMostAcross * kTileCols / warp::kSize;
 #pragma unroll 1
@@ -227,7 +229,7 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
         }
       };
       if (scored) each_output([&](int, int, Index at, float& of) { of = factors[at]; });
-      bool is_short = false;  // of digits
+      bool is_short = false;  // float32 has too few digits for an output
       each_output([&](int y, int x, Index at, float of) {
         const float sum = left[y * block_cols + x];
         a.out[surface + at] = scored ? clamped(sum * of) : sum;
@@ -249,7 +251,7 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
   }
 }
 
-// Sums of parts, or scores.
+// Writes sums of parts, or scores.
 template <int kRows>
 __global__ void __launch_bounds__(kDirectThreads, 2) direct_kernel(DirectArguments a) {
   wait_for_previous();

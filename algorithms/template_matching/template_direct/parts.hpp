@@ -1,5 +1,5 @@
-// Where a window has few shifts, a template is divided into parts, so that there are blocks for all SMs.
-// The norms of windows are sums, too, and are divided alike:
+// If a window has few shifts, a template is divided into parts, so that there are blocks for all
+// SMs. The norms of windows are sums too, and are divided in the same way:
 //
 //   parts_kernel       some blocks: products of a part of the template; others: sums of a part of the
 //                      rows of all windows, once a frame. Neither waits for the other
@@ -10,27 +10,27 @@
 
 namespace xcorr::template_matching {
 
-// How blocks share the sums of windows. Made on the host, given to the kernels by value.
+// How blocks share the sums of windows. Made on the host and passed to the kernels by value.
 struct WindowParts {
   RunSums* sums;  // [parts][rights][out_rows][out_cols]
-  float* pivots;  // [rights][down][across]: what sums are about
+  float* pivots;  // [rights][down][across]: subtracted before summing
   WindowTerms terms;
-  int parts, part_rows;  // of the rows of a window; no parts: factors are in TemplateMemory
+  int parts, part_rows;  // parts of a window's rows; with 0 parts TemplateMemory has the factors
   Divider of_parts, of_across, of_down;
-  int blocks;  // of all frames
+  int blocks;  // blocks over all frames
 
-  // Of the block of windows that an output is of.
+  // Index of the block of windows that contains an output.
   __device__ __forceinline__ Index place(int frame, int row, int col) const {
     return (static_cast<Index>(frame) * of_down.by + row / kTallFactors) * of_across.by +
            col / kFactorCols;
   }
 };
 
-// Neighbouring windows of a thread along a row: there are few.
+// Windows of a thread along x; there are few windows.
 inline constexpr int kShortRun = 8;
 
-// Columns first, as factors_kernel (algorithms/blocks/template_factors.hpp), of a part of the rows of
-// kTallFactors x kFactorCols windows. The first blocks of a frame leave its facts.
+// Sums a part of the rows of kTallFactors x kFactorCols windows, columns first, as factors_kernel
+// (algorithms/blocks/template_factors.hpp) does. The first item of a frame also stores its facts.
 __device__ __forceinline__ void add_window_part(const TemplateProblem& q,
                                                 const TemplateMemory& memory, const WindowParts& w,
                                                 const float* right, int item) {
@@ -46,9 +46,9 @@ __device__ __forceinline__ void add_window_part(const TemplateProblem& q,
   const int begin = part * w.part_rows;
   const int rows = q.left_rows - begin < w.part_rows ? q.left_rows - begin : w.part_rows;
   const float* const from = right + frame * q.right_size();
-  block::barrier();  // what the item before left has been read
+  block::barrier();  // the sums of the previous item have been read
   if (thread < warp::kSize) {
-    // All parts of a window find the same.
+    // All parts of a window get the same pivot.
     const float pivot = window_pivot(q, from, q.first_sy + row, q.first_sx + col,
                                      kRows + q.left_rows - 1, kFactorCols + q.left_cols - 1);
     if (thread == 0) {
@@ -67,7 +67,7 @@ __device__ __forceinline__ void add_window_part(const TemplateProblem& q,
   const int pitch = (kFactorCols + q.left_cols - 1) | 1;
 #pragma unroll 1
   for (int x = thread; x < pitch; x += kDirectThreads) {
-    // Windows beyond the last column are made of any elements.
+    // Windows beyond the last column are computed on arbitrary elements.
     const int own_x = q.first_sx + col + (x < cols ? x : cols - 1);
     const int at_y = q.first_sy + row + begin, last = q.right_rows - 1 - at_y;
     const float* const column = from + static_cast<Index>(at_y) * q.right_cols + own_x;
@@ -99,7 +99,7 @@ __device__ __forceinline__ void add_window_part(const TemplateProblem& q,
   }
 }
 
-// The first blocks have windows, which take longer.
+// The first blocks process windows, which take longer.
 template <int kRows>
 __global__ void __launch_bounds__(kDirectThreads, 2)
     parts_kernel(DirectArguments a, WindowParts windows, int window_blocks) {
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kDirectThreads, 2)
   }
 }
 
-// A thread an output. The parts are added in their order.
+// One thread per output. The parts are added in order.
 static __global__ void __launch_bounds__(kDirectThreads)
     join_parts_kernel(DirectArguments a, WindowParts windows, const float* sums, int parts,
                       float* out) {

@@ -1,19 +1,20 @@
-// Template matching by sums of products whose score is made where the sums are: derived from
-// tiled_direct, for templates that lie in their frame at every shift. Beyond the papers.
+// Template matching by sums of products; the kernel that makes the sums also computes the score.
+// Derived from tiled_direct, for templates that lie in their frame at every shift. Beyond the
+// papers.
 //
-// A thread keeps the sums of 4 x 4 or 8 x 4 neighbouring shifts in registers. In each step it loads 4
-// columns of one new row of the template and the 8 values of a row of the frame that they meet. Both lie
-// in shared memory.
+// A thread keeps the sums of 4 x 4 or 8 x 4 neighbouring shifts in registers. In each step it loads
+// 4 columns of one new row of the template, and the 8 values of a row of the frame with which they
+// are multiplied. Both lie in shared memory.
 //
-// - A template is divided by its norm, after its mean is removed, by a kernel of its own. The mean of a
-//   window then cancels, so a score costs the products, and a factor for each shift that is made once a
-//   frame, for all templates (algorithms/blocks/template_factors.hpp, float64).
-// - A block reads the frame less a pivot, the median of some of the values that it reads, so that an
-//   offset costs no digits. Scores of windows that are far from it are made once more, by their definition in
-//   float64: those beside an edge that is large beside their own deviation.
-// - A block has as many tiles as the window needs, 256 at most. Where they are fewer, the threads take
-//   slices of the template's rows, whose sums are added up in shared memory. Where there are few blocks, each
-//   has a part of the template, and a second kernel adds the parts up (parts.hpp).
+// - A separate kernel subtracts the mean of a template and divides it by its norm. The mean of a
+//   window then cancels. So a score needs only the products and a factor per shift, which is
+//   computed once per frame for all templates (algorithms/blocks/template_factors.hpp, float64).
+// - A block subtracts a pivot from the frame, the median of some of the values that it reads, so
+//   that an offset costs no digits. If a window is far from the pivot, as beside an edge that is
+//   large beside the window's deviation, its score is computed again by its definition in float64.
+// - A block has as many tiles as the window needs, at most 256. If there are fewer, the threads
+//   share slices of the template's rows, whose sums are added in shared memory. If there are few
+//   blocks, each has a part of the template, and a second kernel adds the parts (parts.hpp).
 // - The result peak: the surface stays in the workspace, and all blocks search it together
 //   (algorithms/blocks/peak_search.hpp).
 //
@@ -24,8 +25,9 @@
 // Parameters, run-time:
 //   row_parts     1, 4, 16   parts of the template's rows, each by blocks of its own. More than one: also
 //                            parts of its columns, until there are 264 blocks
-// Limits: product and covariance: an infinity or a NaN may reach outputs whose windows do not contain it. ncc: a point
-// is refused where float32 sums of numbers of one sign would lose too many digits (most_terms_of_ncc).
+// Limits: with product and covariance an infinity or a NaN may reach outputs whose windows do not
+// contain it. With ncc a point is refused if float32 sums of numbers of one sign would lose too
+// many digits (most_terms_of_ncc).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -56,18 +58,19 @@ const TileKernel& kernel_of(const PlanRequest& request) {
   });
 }
 
-// Blocks of a grid, which take the rest in a loop.
+// Max blocks of a grid; they process further items in a loop.
 constexpr Index kMostBlocks = small_if_emulated(Index{1} << 20, 5);
-// Shared memory of a block that leaves room for a second one on every SM.
+// Shared memory per block with which two blocks fit on every SM.
 constexpr std::size_t kWantedShared = 96 * 1024;
 constexpr int kMostPanel = 64;
-// Parts of columns are made until there are so many blocks, and have at least so many columns.
+// Columns are divided into parts until there are kWantedBlocks blocks; a part has at least
+// kLeastPartCols columns.
 constexpr Index kWantedBlocks = small_if_emulated(264, 12);
 constexpr int kLeastPartCols = static_cast<int>(small_if_emulated(16, 4));
-// Rows of windows that blocks add up apart from the others, at least.
+// Min rows of a part of a window.
 constexpr int kLeastWindowRows = static_cast<int>(small_if_emulated(24, 8));
 
-// How a point shares a problem; shared_bytes is 0 where not even the smallest panel fits.
+// How a point divides a problem; shared_bytes is 0 if even the smallest panel does not fit.
 struct DirectLayout {
   explicit DirectLayout(const PlanRequest& request) {
     const Problem& q = request.problem;
@@ -90,7 +93,7 @@ struct DirectLayout {
     shape.part_cols = static_cast<int>(ceil_div<Index>(q.left.cols, col_parts * 4) * 4);
     shape.of_part_cols = Divider(ceil_div<Index>(q.left.cols, shape.part_cols));
     shape.parts = row_parts * static_cast<int>(ceil_div<Index>(q.left.cols, shape.part_cols));
-    // A slice has kRows - 1 steps more than rows.
+    // A slice takes kRows - 1 more steps than it has rows.
     constexpr int kLeastSliceRows = 4;
     shape.slices = std::clamp(shape.part_rows / kLeastSliceRows, 1, kDirectThreads / tiles);
     const int most_cols = std::min(kMostPanel, shape.part_cols);
@@ -98,7 +101,8 @@ struct DirectLayout {
     for (const std::size_t most : {std::min(kWantedShared, shared_limit()), shared_limit()}) {
       for (int slice_rows = most_rows; slice_rows > 0 && shared_bytes == 0; slice_rows /= 2) {
         for (int cols = most_cols; cols >= 4 && shared_bytes == 0; cols = cols / 8 * 4) {
-          if (cols < std::min(most_cols, 16) && slice_rows > 1) break;  // shorter panels rather
+          // prefer fewer rows to fewer columns
+          if (cols < std::min(most_cols, 16) && slice_rows > 1) break;
           const std::size_t need = bytes(rows, slice_rows, cols);
           if (need <= most) shared_bytes = need;
         }
@@ -124,13 +128,14 @@ struct DirectLayout {
     shape.frame_at = template_rows * cols;
     shape.of_frame_pitch = Divider(shape.frame_pitch);
     shape.of_panel_cols = Divider(cols);
-    // Outputs lie there too, in the end.
+    // The outputs use the same memory at the end.
     const int floats = std::max(shape.frame_at + shape.frame_rows * shape.frame_pitch,
                                 shape.down * rows * shape.across * kTileCols);
     return static_cast<std::size_t>(floats) * sizeof(float);
   }
 
-  // Of an output: the products of a thread, the sums of the slices, and those of the parts.
+  // Number of terms added one after the other for an output: the products of a thread, the sums of
+  // the slices, and those of the parts.
   Index terms(const Problem& q) const {
     const int panels = ceil_div(shape.part_rows, shape.slices * shape.slice_rows);
     const int rows = std::min(panels * shape.slice_rows, shape.part_rows);
@@ -139,14 +144,14 @@ struct DirectLayout {
   }
 
   DirectShape shape{};
-  Areas areas;  // the shifts of blocks
+  Areas areas;  // areas of shifts, one per block
   Index blocks_across = 0, items = 0;
   std::size_t shared_bytes = 0;
 };
 
 bool is_peak(const Problem& q) { return q.fields.result.kind == ResultKind::peak; }
 
-// The workspace of a point: what is found without memory is its size.
+// The workspace of a point. Constructed on a null workspace it gives the size in bytes.
 struct DirectMemory {
   DirectMemory(const PlanRequest& request, const DirectLayout& layout, Workspace workspace)
       : of_templates(template_memory(request.problem, workspace, layout.areas)) {
@@ -243,10 +248,10 @@ class TemplateDirectPlan final : public DevicePlan<float> {
   const TileKernel& kernel_;
 };
 
-// What may be added one after the other for an output of ncc. Products of ncc can all be alike, with one
-// sign: then all additions round in one direction, and a sum of n terms loses up to n / 4 roundoffs. The check
-// allows 0.8 sqrt(K) + 12 of K products (docs/design.md, Checks). Of sums of products it allows more, and
-// products of covariance and zncc have both signs.
+// Max number of terms that may be added one after the other for an output of ncc. All products of
+// ncc may have the same sign. Then all additions round in one direction, and a sum of n terms loses
+// up to n / 4 roundoffs. The check allows 0.8 sqrt(K) + 12 for K products (docs/design.md, Checks).
+// It allows more for sums of products, and products of covariance and zncc have both signs.
 double most_terms_of_ncc(const Problem& q) {
   return 4 * (0.8 * std::sqrt(static_cast<double>(q.left.size())) + 12);
 }

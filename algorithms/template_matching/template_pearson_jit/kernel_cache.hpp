@@ -1,7 +1,7 @@
-// Machine code that was compiled at run time, on disk. The key is everything that the code depends on: source,
-// sizes, architecture and compiler. A file holds the whole key, so that two keys of one hash are told apart, and
-// checksums of all that it holds: what was cut short or damaged counts as not there, as is what is not
-// only the user's (blocks/kept_files.hpp).
+// Machine code that was compiled at run time, on disk. The key is everything on which the code
+// depends: source, sizes, architecture and compiler. A file holds the whole key, which tells keys
+// with the same hash apart, and checksums of its content. A file that is cut short or damaged
+// counts as missing, and so does one that other users can write (blocks/kept_files.hpp).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ namespace xcorr::template_matching {
 
 using device::fnv1a;
 
-// Of a program's machine code. The program has the sizes of the problem; `capability` is 90 for 9.0.
+// The key of a program's machine code. The program contains the sizes of the problem; `capability`
+// is 90 for 9.0.
 inline std::string kernel_key(const std::string& compiler, int capability,
                               const std::string& program) {
   return compiler + " sm_" + std::to_string(capability) + "\n" + program;
@@ -33,7 +34,7 @@ class KernelCache {
 
   struct Entry {
     std::vector<char> code;
-    double compile_us = 0;  // what compiling took, when it was compiled
+    double compile_us = 0;  // duration of the compilation that made `code`
   };
 
   static std::filesystem::path usual_folder() { return device::cache_folder(); }
@@ -42,7 +43,8 @@ class KernelCache {
 
   std::filesystem::path path(std::string_view key) const { return folder_.path(name(key)); }
 
-  // "", or one line that says which folder or file is not only the user's, so that `find` and `keep` leave it alone.
+  // "", or one line that names the folder or file that other users can write, which `find` and
+  // `keep` therefore ignore.
   std::string untrusted(std::string_view key) const {
     const std::string found = folder_.untrusted(name(key));
     if (found.empty()) return "";
@@ -64,7 +66,7 @@ class KernelCache {
     return Entry{{code.begin(), code.end()}, head.compile_us};
   }
 
-  // False where it could not be kept.
+  // Returns false if it could not be stored.
   bool keep(std::string_view key, const Entry& entry) const {
     Head head;
     std::memcpy(head.magic, kMagic, sizeof kMagic);
@@ -98,7 +100,7 @@ class KernelCache {
   device::KeptFolder folder_;
 };
 
-// Tells the user once a process what is not trusted; nothing where it is "".
+// Tells the user, once per process, what is not trusted; nothing if it is "".
 inline void say_once(const std::string& untrusted) {
   static std::once_flag said;
   if (untrusted.empty()) return;

@@ -1,5 +1,5 @@
-// Which build of a loaded library this is. Of NVRTC the version alone does not tell: patch releases have one
-// number. Nothing of CUDA is needed to compile this header.
+// Which build of a loaded library this is. The version of NVRTC alone does not tell, since patch
+// releases have the same number. This header needs nothing of CUDA to compile.
 #pragma once
 
 #include <dlfcn.h>
@@ -11,8 +11,8 @@
 
 namespace xcorr::template_matching {
 
-// "build 65be0d..." with the build id that its linker gave it; without one, "build of 109338064 bytes", the
-// size of its file. Empty where neither is known.
+// "build 65be0d..." with the build id from the linker; without one, "build of 109338064 bytes", the
+// size of its file; "" if neither is known.
 inline std::string library_build(void* library) {
   link_map* map = nullptr;
   if (library == nullptr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return "";

@@ -1,4 +1,5 @@
-// What tile_sums.hpp takes from CUDA, in the program. Where NVRTC compiles it, kPreludeText has the same.
+// The functions that tile_sums.hpp takes from CUDA, for the build. kPreludeText has the same
+// functions for NVRTC.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// NVRTC, which compiles CUDA C++ while a program runs. It is loaded at run time, so that a program runs
-// where it is missing; nothing of CUDA is needed to compile this header.
+// NVRTC, which compiles CUDA C++ at run time. It is loaded at run time, so that programs run
+// without it; this header needs nothing of CUDA to compile.
 #pragma once
 
 #include <dlfcn.h>
@@ -14,18 +14,18 @@ namespace xcorr::template_matching {
 
 class RunTimeCompiler {
  public:
-  // One for the process; `problem()` says why it cannot be used.
+  // One per process; `problem()` says why it cannot be used.
   static const RunTimeCompiler& instance() {
     static const RunTimeCompiler compiler;
     return compiler;
   }
   const std::string& problem() const { return problem_; }
-  // Such as "NVRTC 13.0 build 65be0d... -std=c++17": code of another compiler, or by other options, is other
+  // Such as "NVRTC 13.0 build 65be0d... -std=c++17". Another compiler or other options make other
   // code. Releases of 13.0 differ in the build.
   const std::string& version() const { return version_; }
 
-  // Machine code of `source` for a compute capability, 90 for 9.0. The log says how many registers each kernel
-  // has.
+  // Machine code of `source` for a compute capability, 90 for 9.0. The log has the number of
+  // registers of each kernel.
   std::vector<char> compile(const std::string& source, int capability, std::string* log) const {
     if (!problem_.empty()) throw std::runtime_error(problem_);
     Program program = nullptr;
@@ -41,7 +41,7 @@ class RunTimeCompiler {
     if (log_size_(program, &size) == 0 && size > 1) {
       messages.resize(size);
       log_(program, messages.data());
-      messages.pop_back();  // a 0 at the end
+      messages.pop_back();  // the 0 at the end
     }
     std::vector<char> code;
     if (compiled && code_size_(program, &size) == 0) {
@@ -83,7 +83,8 @@ class RunTimeCompiler {
     }
   }
 
-  // That of the CUDA runtime of this process, if it has one: by the loader's own search, then beside the runtime.
+  // Opens the NVRTC that belongs to the CUDA runtime of this process, if it has one: by the
+  // loader's search, then in the folder of the runtime.
   static void* open() {
     int version = 0;
     void* const asks_version = dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion");

@@ -1,5 +1,6 @@
-// A header that is compiled with the program, and whose text NVRTC compiles at run time; and in front of that
-// text, what it takes from CUDA. The program has the same functions in prelude.hpp.
+// A macro for a header that is compiled by the build and whose text NVRTC compiles at run time; and
+// the text in front of it, which has the functions that it takes from CUDA. For the build
+// prelude.hpp has these functions.
 #pragma once
 
 // The header as code, and as a string of that name.

@@ -49,14 +49,15 @@ inline std::string run_time_constants(const Problem& q, const PearsonShape& s) {
 
 inline std::string run_time_program(const Problem& q, const PearsonShape& s) {
   std::string text = kPreludeText;
-  // The preprocessor made one line of the text: a statement a line serves messages better.
+  // The preprocessor joined the text into one line. One statement per line makes messages easier to
+  // read.
   for (const char* c = kTileSumsText; *c != 0; ++c) {
     text += *c;
     if (*c == ';' || *c == '{' || *c == '}') text += '\n';
   }
   text += "\n" + run_time_constants(q, s) + "using namespace xcorr::template_matching;\n";
   const char* const passes[] = {"kRunTimeAverages", "kRunTimeDenominators", "kRunTimeNumerators"};
-  // 64 registers a thread: with more, blocks of 512 threads would be alone on an SM.
+  // 64 registers per thread: with more, an SM would hold only one block of 512 threads.
   const int threads = run_time_threads(s), blocks = std::max(1024 / threads, 1);
   for (std::size_t i = 0; i < kRunTimeKernels.size(); ++i) {
     text += std::string("extern \"C\" __global__ void __launch_bounds__(") +

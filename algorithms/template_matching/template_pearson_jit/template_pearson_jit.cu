@@ -1,14 +1,14 @@
-// template_pearson_tiled, compiled at run time for the sizes of the problem, as the sliding-window paper has it
-// (Problem-Specific Kernel Compilation): sizes of template, frame, window, tiles and areas of shifts are constants
-// (tile_sums.hpp), of the up to four shapes of tiles too. Loops then have known lengths, and places in shared memory
-// are known distances.
+// template_pearson_tiled, compiled at run time for the sizes of the problem, as in the
+// sliding-window paper (Problem-Specific Kernel Compilation): the sizes of template, frame, window,
+// tiles (of up to four shapes) and areas of shifts are constants (tile_sums.hpp). So loops have
+// constant lengths, and offsets in shared memory are constants.
 //
-// The passes are those of template_pearson_tiled. Those that add up tiles, and what is made of templates
-// and frames before them, are the same kernels.
+// The passes are those of template_pearson_tiled. The kernels that add up tiles, and those that
+// process templates and frames first, are the same.
 //
-// The first plan of a problem compiles, which takes about half a second, and keeps the machine code on disk
-// (kernel_cache.hpp); later ones, of other processes too, load it. Rows have both times, compile_us and load_us, and
-// the registers of the kernel of numerators.
+// The first plan of a problem compiles, which takes about half a second, and stores the machine
+// code on disk (kernel_cache.hpp). Later plans, also of other processes, load it. Rows have both
+// times, compile_us and load_us, and the registers of the kernel of numerators.
 //
 // Forms: all four; shifts at which the frame (right) contains the template (left); scores product and
 // zncc; results surface and peak; fp32.
@@ -53,7 +53,7 @@ class RunTimeKernels {
     Clock::time_point begin = Clock::now();
     say_once(cache.untrusted(key));
     std::optional<KernelCache::Entry> code = cache.find(key);
-    // What was found is whole, and may be of no use all the same, after a change of the driver.
+    // What was found is intact, but may be unusable after a change of the driver.
     if (!code || load(code->code) != cudaSuccess) {
       begin = Clock::now();
       code = {compiler.compile(program, capability, nullptr), 0};
@@ -89,7 +89,7 @@ class RunTimeKernels {
     const cudaError_t status =
         cudaLibraryLoadData(&library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
     if (status == cudaSuccess) library_.reset(library);
-    cudaGetLastError();  // or the next launch would be blamed for it
+    cudaGetLastError();  // otherwise the next launch would report the error
     return status;
   }
 

@@ -1,16 +1,15 @@
-// The sums over tiles of template_pearson_tiled, of a problem whose sizes are constants. This text is
-// compiled twice: by the compiler that builds the program, so that tests can run it, and at run time,
-// by NVRTC, with the sizes of one problem (sizes.hpp). XCORR_RUN_TIME_TEXT keeps the text for the latter, so
-// there are no lines that begin with # within. What it takes from CUDA is a few functions in front of it
-// (prelude.hpp).
+// The sums over tiles of template_pearson_tiled, for a problem whose sizes are constants. This text
+// is compiled twice: by the build, so that tests can run it, and at run time by NVRTC, with the
+// sizes of one problem (sizes.hpp). XCORR_RUN_TIME_TEXT keeps the text for NVRTC, so no line in it
+// may begin with #. It takes a few functions from CUDA, which stand in front of it (prelude.hpp).
 //
-// Constants that a problem chooses: kLeftRows, kLeftCols (template), kRightRows, kRightCols (frame), kOutRows,
-// kOutCols, kFirstSy, kFirstSx (window), kTileRows, kTileCols (of the template), kDown, kAcross (area of shifts
-// of a block, a thread each), kThreads.
+// Constants that a problem sets: kLeftRows, kLeftCols (template), kRightRows, kRightCols (frame),
+// kOutRows, kOutCols, kFirstSy, kFirstSx (window), kTileRows, kTileCols (tile of the template),
+// kDown, kAcross (area of shifts of a block, one thread per shift), kThreads.
 //
-// A template has up to four shapes of tiles: those of the middle, the rest at the right, the rest at the
-// bottom, and the corner. Each has loops of its own, whose lengths are constants, and a block takes those
-// of its tile.
+// A template has up to four shapes of tiles: those of the middle, of the right end, of the bottom
+// end, and of the corner. Each shape has separate loops with constant lengths, and a block runs
+// those of its tile.
 #pragma once
 
 #include "algorithms/template_matching/template_pearson_jit/prelude.hpp"
@@ -30,7 +29,7 @@ struct alignas(8) RunTimeScale {
 };
 
 struct RunTimeArguments {
-  const float* units;   // templates as products are made of them
+  const float* units;  // templates that enter the products
   const float* right;   // frames
   const RunTimeScale* scales;  // [frames][areas of shifts]; null for product
   const float* means;   // [frames][shifts]; null for product
@@ -48,8 +47,8 @@ struct RunTimeSum<kRunTimeAverages> {
   using type = double;
 };
 
-// The sum of a tile of kRows x kCols from (tile_y, tile_x) on, for the thread's shift, which the block's
-// area has at (row, col). All threads of a block call it.
+// The sum of a tile of kRows x kCols from (tile_y, tile_x) on, for the shift of the thread, which
+// is at (row, col) of the area of the block. All threads of a block call it.
 template <typename C, int kPass, int kRows, int kCols>
 XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments& a, int item, int tile_y, int tile_x,
                                                      int row, int col, long long shift) {
