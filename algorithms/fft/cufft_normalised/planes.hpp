@@ -1,17 +1,18 @@
-// What the transforms and the scores of cufft_normalised read.
+// The data that the transforms and the scores of cufft_normalised read.
 //
-// Of each matrix up to three zero-padded planes: its values without their mean, and, where the problem has
-// masks, the squares of these and the mask, both without their means too, since what is constant needs no
-// transform. All planes have the norm of as many ones as the matrix has elements, or less. Two planes of one side are
-// the real and the imaginary part of one complex transform. A left and a right one never are: what rounding leaves of
-// one in the spectrum of the other would meet itself in their product, and all of it would gather in the scores near
-// shift 0.
+// Each matrix has up to three zero-padded planes: its values without their mean and, if the problem
+// has masks, the squares of these values and the mask. Squares and mask also lack their means,
+// since constants need no transform. The norm of a plane is at most that of a matrix of ones. Two
+// planes of one side are the real and the imaginary part of one complex transform. A left and a
+// right plane never share a transform: rounding leaves a part of each plane in the spectrum of the
+// other one. That part would be multiplied by its own spectrum, and all of the product would gather
+// in the scores near shift 0.
 //
-// And integral images in float64 of values, squares and mask, for the sums over the rectangle in which two
-// matrices overlap. Means, deviations and norms are float64.
+// Integral images in float64 of values, squares and mask give the sums over the rectangle in which
+// two matrices overlap. Means, deviations and norms are float64.
 //
-//   sums_kernel       count, mean and deviations of parts of each matrix
-//   facts_kernel      what all planes of a matrix need
+//   sums_kernel       count, mean and squares about the mean of parts of each matrix
+//   facts_kernel      the parameters of the planes of each matrix
 //   planes_kernel     the planes, and the sums of columns over bands of rows
 //   integrals_kernel  integral images
 #pragma once
@@ -25,21 +26,21 @@
 namespace xcorr::fft {
 
 constexpr int kPlaneWarps = 8, kPlaneThreads = kPlaneWarps * warp::kSize;
-// Blocks that share a matrix.
+// Max blocks that share a matrix.
 constexpr Index kMostMatrixParts = small_if_emulated(64, 3);
-// Columns whose integral image a block makes at once; of a lane.
+// Columns that the integral image of a block has at once; columns per lane.
 constexpr int kScanCols = 128, kScanRun = kScanCols / warp::kSize;
 // A band is a multiple of kPlaneWarps rows.
 constexpr int kMostBandRows = small_if_emulated(32, 16);
 
-// The matrices of one side, one after the other.
+// The matrices of one side, stored one after the other.
 struct MaskedMatrices {
   const float* values = nullptr;
   const std::uint8_t* mask = nullptr;  // null: all elements are valid
   Shape shape;
 };
 
-// Both sides: the lefts are matrices 0 to lefts - 1, the rights those behind them.
+// Both sides: matrices 0 to lefts - 1 are the lefts, and the rights follow.
 struct MatrixSides {
   MaskedMatrices left, right;
   Index lefts, matrices;
@@ -68,7 +69,7 @@ struct MaskedMatrix {
   __device__ __forceinline__ bool is_valid(Index at) const { return !mask || mask[at] != 0; }
 };
 
-// Of valid elements: of some of a matrix, or of all. `squares` is about the mean.
+// Statistics of the valid elements of a matrix or of a part of it. `squares` is about the mean.
 struct MatrixSums {
   double count, mean, squares, least, most;
 };
@@ -79,7 +80,7 @@ __device__ __forceinline__ MatrixSums joined(const MatrixSums& a, const MatrixSu
   return {count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share,
           b.least < a.least ? b.least : a.least, b.most > a.most ? b.most : a.most};
 }
-// Over the lanes of a warp; the result of lane 0 counts.
+// Statistics over the lanes of a warp; only the result of lane 0 is used.
 __device__ __forceinline__ MatrixSums over_warp(MatrixSums sums) {
 #pragma unroll 1
   for (int by = warp::kSize / 2; by > 0; by /= 2) {
@@ -91,23 +92,23 @@ __device__ __forceinline__ MatrixSums over_warp(MatrixSums sums) {
   return sums;
 }
 
-// How a matrix became its planes: of a valid element
+// How planes follow from a matrix: for a valid element
 //   value plane = v = (value - pivot) * scale, square plane = (v^2 - square) / square_size,
 //   mask plane = (1 - mask) / mask_size
-// and of others 0, 0 and -mask / mask_size. The sum of all v^2 is the number of elements of the matrix, or 0
-// where all v are.
+// and for other elements 0, 0 and -mask / mask_size. The sum of all v^2 is the number of elements
+// of the matrix, or 0 if all v are 0.
 struct PlaneFacts {
-  double pivot, scale, most;  // most: the largest |v|
+  double pivot, scale, most;  // most: max |v|
   double square, square_size;
-  double mask, mask_size;  // mask_size: 0 where all elements are valid, or none
+  double mask, mask_size;  // mask_size: 0 if all elements are valid, or none
 
-  // To the value plane, as float32.
+  // The element of the value plane, as float32.
   __device__ __forceinline__ float plane_value(double value) const {
     return static_cast<float>((value - pivot) * scale);
   }
 };
 
-// `size`: elements of the matrix.
+// `size`: number of elements of the matrix.
 __device__ __forceinline__ PlaneFacts facts_of(const MatrixSums& all, Index size, bool centred) {
   PlaneFacts facts = {};
   facts.scale = 1;
@@ -123,8 +124,8 @@ __device__ __forceinline__ PlaneFacts facts_of(const MatrixSums& all, Index size
   const double above = fabs(all.most - facts.pivot), below = fabs(all.least - facts.pivot);
   facts.most = (above > below ? above : below) * facts.scale;
   facts.square = elements / all.count;
-  // The sum of all (v^2 - square)^2 is at most most^2 times the sum of all v^2, less square^2 a valid element.
-  // Where all v have one size, rounding errors of squares are left.
+  // The sum of all (v^2 - square)^2 is at most most^2 times the sum of all v^2, less square^2 per
+  // valid element. If all |v| are equal, only rounding errors of squares remain.
   const double spread = facts.most * facts.most - facts.square;
   facts.square_size = sqrt(spread > 0x1p-20 ? spread : 0x1p-20);
   return facts;
@@ -138,7 +139,7 @@ __global__ void __launch_bounds__(kPlaneThreads) sums_kernel(MatrixSides of, Mat
   for (Index matrix = blockIdx.y; matrix < of.matrices; matrix += gridDim.y) {
     const MaskedMatrix own(of, matrix);
     const Index size = own.rows * own.cols;
-    // About the first element of the thread.
+    // Sums are about the first valid element of the thread.
     double first = 0, count = 0, sum = 0, squares = 0;
     float least = 0, most = 0;
     for (Index i = static_cast<Index>(blockIdx.x) * kPlaneThreads + threadIdx.x; i < size;
@@ -172,7 +173,7 @@ __global__ void __launch_bounds__(kPlaneThreads) sums_kernel(MatrixSides of, Mat
       sums = {count, first + sum / count, rest > 0 ? rest : rest - rest, least, most};
     }
     sums = over_warp(sums);
-    block::barrier();  // the first thread may still read the sums before
+    block::barrier();  // the first thread may still read the previous sums
     if (warp::lane() == 0) of_warp[threadIdx.x / warp::kSize] = sums;
     block::barrier();
     if (threadIdx.x == 0) {
@@ -182,7 +183,7 @@ __global__ void __launch_bounds__(kPlaneThreads) sums_kernel(MatrixSides of, Mat
   }
 }
 
-// A warp a matrix.
+// One warp per matrix.
 __global__ void __launch_bounds__(kPlaneThreads)
     facts_kernel(MatrixSides of, const MatrixSums* sums, Index parts, bool centred,
                  PlaneFacts* facts) {
@@ -197,21 +198,23 @@ __global__ void __launch_bounds__(kPlaneThreads)
   }
 }
 
-// Which planes each matrix of a side has besides values, and where: -1 for none.
+// The position of each plane of a matrix of a side, other than the value plane; -1 if there is
+// none.
 struct SidePlanes {
   int square = -1, mask = -1;
 };
 
-// Planes of all matrices, one after the other: plane p is part p % 2 of the complex elements of slot p / 2. Either row
-// y of all slots lies together, as library transforms of columns want it, or all rows of a slot.
+// Planes of all matrices, one after the other: plane p is part p % 2 of the complex elements of
+// slot p / 2. In memory either the rows y of all slots are together, which library transforms of
+// columns need, or all rows of a slot.
 struct PlaneLayout {
-  Index slots, slot, row;  // how many; elements from slot to slot, and from row to row
+  Index slots, slot, row;  // number of slots; elements per slot, per row
 
   static PlaneLayout by_rows(Index slots, Index cols) { return {slots, cols, slots * cols}; }
   static PlaneLayout by_slots(Index slots, Index rows, Index cols) {
     return {slots, rows * cols, cols};
   }
-  // Scalars before those of row 0.
+  // Offset of row 0 of a plane, in scalars.
   __host__ __device__ __forceinline__ Index first(Index plane) const {
     return plane / 2 * slot * 2 + plane % 2;
   }
@@ -222,8 +225,8 @@ struct PlaneArguments {
   const PlaneFacts* facts;
   float* planes;
   PlaneLayout layout;
-  Index rows, cols;  // of padded matrices; of a transform
-  int count;         // planes of a matrix
+  Index rows, cols;  // rows of padded matrices; columns of a transform
+  int count;         // planes per matrix
   Index gap;         // planes between those of the lefts and those of the rights: 1 or 0
   SidePlanes left, right;
   double* columns;  // [matrix][bands][kColumnSums][column_pitch]: sums of columns over bands
@@ -234,7 +237,8 @@ struct PlaneArguments {
   __host__ __device__ static constexpr int column_sums(bool masked) { return masked ? 3 : 2; }
 };
 
-// A thread takes a column of a band. grid: chunks of columns within bands, matrices (in a stride).
+// A thread processes a column of a band. grid: chunks of columns within bands, matrices (in a
+// stride).
 template <bool kMasked>
 __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments a) {
   constexpr int kAtOnce = 4, kSums = PlaneArguments::column_sums(kMasked);
@@ -254,7 +258,8 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments
     const int square_place = is_left ? a.left.square : a.right.square;
     const int mask_place = is_left ? a.left.mask : a.right.mask;
     float* const to = a.planes + 2 * x;
-    // Behind the last plane of a side, so that its transform is that of real elements.
+    // If the last slot of a side has only one plane, its other part is set to 0, so that its
+    // transform is that of real elements.
     const bool is_last = matrix + 1 == (is_left ? a.of.lefts : a.of.matrices);
     const bool fills_up = is_last && (plane + a.count) % 2 == 1;
     double sum = 0, squares = 0, count = 0;
@@ -299,16 +304,19 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments
   }
 }
 
-// An element of an integral image: sums over all rows above it and columns before it, of values and of their squares.
+// An element of an integral image: the sums of values and of their squares over all rows above it
+// and columns before it.
 struct alignas(16) BoxEntry {
   double sum, squares;
 };
-// Of a matrix: rows + 1 times cols + 1 elements, with zeros in the first row and column, which nothing writes.
+// Number of elements of the integral image of a matrix: rows + 1 times cols + 1. Its first row and
+// column are zeros, which no kernel writes.
 __host__ __device__ constexpr Index integral_size(Shape shape) {
   return (shape.rows + 1) * (shape.cols + 1);
 }
 
-// Of one side, one matrix after the other. `counts`: of valid elements; null without masks.
+// Integral images of one side, one matrix after the other. `counts`: numbers of valid elements;
+// null without masks.
 struct Integrals {
   BoxEntry* boxes;
   std::uint32_t* counts;
@@ -322,13 +330,14 @@ struct IntegralArguments {
   Integrals left, right;
 };
 
-// Places of a row of a chunk in shared memory: every lane writes kScanRun neighbours.
+// Offsets of a row of a chunk in shared memory; every lane writes kScanRun neighbours.
 constexpr int kScanPitch = kScanCols + kScanCols / kScanRun;
 __host__ __device__ constexpr int scan_place(int x) { return x + x / kScanRun; }
 
-// Sums along the rows of a band, a warp a row, and then down its columns, a thread a column: both halves of a block
-// add up all rows of a group of kPlaneWarps, and each stores half of them. What lies above the band is added to its
-// first row. grid: bands, matrices (in a stride).
+// Sums along the rows of a band, one warp per row, and then down its columns, one thread per
+// column. Both halves of a block add up all rows of a group of kPlaneWarps, and each stores half of
+// these rows. The sums above the band are added to its first row. grid: bands, matrices (in a
+// stride).
 template <bool kMasked>
 __global__ void __launch_bounds__(kPlaneThreads, 4) integrals_kernel(IntegralArguments a) {
   constexpr int kImages = PlaneArguments::column_sums(kMasked);
@@ -336,7 +345,7 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) integrals_kernel(IntegralArg
   XCORR_SHARED(float, staged_valid, kMasked ? kPlaneWarps* kScanCols : 1);
   XCORR_SHARED(double, scanned, kImages* kPlaneWarps* kScanPitch);
   XCORR_SHARED(double, above, kImages* kScanCols);
-  XCORR_SHARED(double, before, kImages* kMostBandRows);  // of each row, in the chunks before
+  XCORR_SHARED(double, before, kImages* kMostBandRows);  // sum of each row over the previous chunks
   const int own_warp = static_cast<int>(threadIdx.x) / warp::kSize, lane = warp::lane();
   const int half = static_cast<int>(threadIdx.x) / kScanCols;
   const int column = static_cast<int>(threadIdx.x) % kScanCols;
@@ -417,7 +426,7 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) integrals_kernel(IntegralArg
             scanned[image * kPlaneWarps * kScanPitch + to] = of_place[i][image] + of_lanes_before;
           }
           const double total = warp::shuffle(until, warp::kSize - 1) + start;
-          warp::barrier();  // all lanes have read where the row starts
+          warp::barrier();  // all lanes have read the start of the row
           if (lane == 0) before[image * kMostBandRows + row] = total;
         }
         block::barrier();

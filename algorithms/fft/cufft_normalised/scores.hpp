@@ -1,12 +1,12 @@
-// Scores from the sums of each shift: those that transforms back made (products.hpp), and those of
-// rectangles from integral images (planes.hpp).
+// Scores from the sums of each shift. Some sums come from inverse transforms (products.hpp), and
+// those over rectangles come from integral images (planes.hpp).
 //
-// A sum that comes from a float32 transform has an error in proportion to the norms of both planes,
-// whatever the overlap is. The kernel knows these norms, and with them how far a score may be off. One
-// that may be off by more than its budget is computed by its definition (definition.hpp): the shifts
-// with small overlaps, mostly, and those where a side is nearly constant.
+// A sum from a float32 transform has an error in proportion to the norms of both planes, whatever
+// the overlap is. From these norms the kernel computes the largest error of a score. A score whose
+// error may exceed its budget is computed by its definition (definition.hpp). That happens mostly
+// at shifts with small overlaps, and where a side is nearly constant.
 //
-//   scores_kernel      a score, or a note of neighbouring shifts of which one is uncertain
+//   scores_kernel      a score, or a note of neighbouring shifts of which at least one is uncertain
 #pragma once
 
 #include <utility>
@@ -19,7 +19,7 @@ namespace xcorr::fft {
 struct Range {
   int first, count;
 };
-// The rectangle of a matrix in which another one overlaps it.
+// The rectangle of a matrix in which another matrix overlaps it.
 struct OverlapRectangle {
   Range y, x;
 
@@ -29,12 +29,12 @@ struct OverlapRectangle {
   __device__ __forceinline__ int area() const { return y.count * x.count; }
 };
 
-// Where an integral image has what the sum over a rectangle is made of.
+// Offsets, in an integral image, of the four corners that give the sum over a rectangle.
 struct BoxCorners {
   std::uint32_t top_before, top_last, bottom_before, bottom_last;
 
   __device__ __forceinline__ BoxCorners(const OverlapRectangle& of, int cols) {
-    // Kept, and not computed again for each pair.
+    // Opaque to the compiler, so that it keeps them and does not compute them again for each pair.
     const auto kept = [](int at) { return static_cast<std::uint32_t>(opaque(at)); };
     const int first = of.y.first * (cols + 1) + of.x.first;
     const int below = first + of.y.count * (cols + 1);
@@ -47,7 +47,7 @@ struct BoxCorners {
     return (image[bottom_last] - image[top_last]) - (image[bottom_before] - image[top_before]);
   }
 };
-// What is there.
+// The elements at the four corners.
 struct BoxLoads {
   BoxEntry top_before, top_last, bottom_before, bottom_last;
 
@@ -73,9 +73,9 @@ struct SmallShape {
   __host__ __device__ __forceinline__ Index size() const { return static_cast<Index>(rows) * cols; }
 };
 
-// Shifts that a thread takes: an integral image is read at the same place by shifts that are a left matrix
-// apart, so these are of one thread, two along each axis. `step` is how far they are apart; `count` numbers
-// are one of the two.
+// The shifts that a thread processes along one axis. Shifts that are the size of a left matrix
+// apart read an integral image at the same place, so one thread has them: two along each axis.
+// `step` is their distance. `count` is the number of first shifts of such pairs.
 struct ShiftAxis {
   std::uint32_t step, count, each;  // each: 1 or 2
 
@@ -84,50 +84,51 @@ struct ShiftAxis {
     each = apart < outputs ? 2 : 1;
     count = static_cast<std::uint32_t>((outputs + each * step - 1) / (each * step)) * step;
   }
-  // The first output of number `at`.
+  // The output of the `at`-th first shift.
   __device__ __forceinline__ int first(std::uint32_t at) const {
     return static_cast<int>(each == 1 ? at : at + at / step * step);
   }
 };
 
-// Pairs whose scores a thread makes, one after the other: what it knows of a shift and of a left matrix serves all.
+// Max pairs whose scores a thread computes one after the other; its data of a shift and of a left
+// matrix serve all of them.
 constexpr int kMostScorePairs = small_if_emulated(8, 3);
 
 struct ScoreArguments {
   SmallShape left, right;
   int first_sy, first_sx, out_rows, out_cols;
   PairRange pairs;
-  int of_thread;  // pairs: at most kMostScorePairs
+  int of_thread;  // pairs per thread: at most kMostScorePairs
   double min_overlap;
   MatrixSides of;
   const PlaneFacts* facts;
   Integrals left_integrals, right_integrals;
   const float* sums;  // circular: sum s of a pair is scalar plane pair * number + s
   PlaneLayout layout;
-  int rows, cols;  // of a transform
-  int first_row;   // that is stored
+  int rows, cols;  // size of a transform
+  int first_row;   // first row that is stored
   double* most;    // [owner][parts]
   int parts;
-  double least;    // without masks: the least number of elements of a score that is not 0
-  float norms;     // of the values of both planes: the product
-  float roundoff;  // of a sum from a transform: the part of the norms of both planes
+  double least;    // without masks: min elements of a score that is not 0
+  float norms;     // product of the norms of the values of both planes
+  float roundoff;  // rounding error of a sum from a transform, relative to the norms of both planes
   float* out;
   ShiftAxis down, across;
-  std::uint32_t tiles;       // of kScoreWarps x 32 numbers, along a row
-  Index* notes;              // of 32 neighbouring shifts of which one is uncertain
-  std::uint32_t* uncertain;  // their count
+  std::uint32_t tiles;       // tiles of kScoreWarps x 32 shifts along a row
+  Index* notes;              // each is of 32 neighbouring shifts of which at least one is uncertain
+  std::uint32_t* uncertain;  // number of notes
 
-  // Where the circular correlation has the output: scalars.
+  // Offset of an output in the circular correlation, in scalars.
   __device__ __forceinline__ Index place(int sy, int sx) const {
     const int y = sy < 0 ? sy + rows : sy, x = sx < 0 ? sx + cols : sx;
     return 2 * ((y - first_row) * layout.row + x);
   }
-  // Scalars before those of a pair's sum, in row 0.
+  // Offset of row 0 of a sum of a pair, in scalars.
   template <typename S>
   __device__ __forceinline__ Index plane(Index pair, int place) const {
     return layout.first(pair * S::kNumber + place);
   }
-  // The rectangle in the left matrix; that in the right one is moved by the shift.
+  // The rectangle of the overlap in the left matrix. In the right matrix it is moved by the shift.
   __device__ __forceinline__ OverlapRectangle in_left(int sy, int sx) const {
     const auto range = [](int of_left, int of_right, int shift) {
       const int first = shift < 0 ? -shift : 0;
@@ -136,20 +137,20 @@ struct ScoreArguments {
     };
     return {range(left.rows, right.rows, sy), range(left.cols, right.cols, sx)};
   }
-  // Elements before the integral image of a matrix.
+  // Offset of the integral image of a matrix, in elements.
   __device__ __forceinline__ Index left_image(Index matrix) const {
     return matrix * integral_size({left.rows, left.cols});
   }
   __device__ __forceinline__ Index right_image(Index matrix) const {
     return (matrix - pairs.lefts) * integral_size({right.rows, right.cols});
   }
-  // Of a pair.
+  // The outputs of a pair.
   __device__ __forceinline__ float* outputs(Index pair) const {
     return out + (pairs.first + pair) * out_rows * out_cols;
   }
 };
 
-// The number of elements that are valid in both, from the numbers of each.
+// The number of elements that are valid in both matrices, from the numbers of each.
 template <typename S>
 __device__ __forceinline__ double valid_in_both(double left, double right, double area,
                                                 float from_transform, const PlaneFacts& l,
@@ -160,28 +161,29 @@ __device__ __forceinline__ double valid_in_both(double left, double right, doubl
               l.mask * r.mask * area);
 }
 
-// What all shifts of a side of a pair need.
+// Constants of a side of a pair, for all shifts.
 struct SideConstants {
   const BoxEntry* boxes;  // its integral images
   const std::uint32_t* counts;
-  // Rounding of a sum from the image: of the sum of all squares, which is the number of elements or, of a constant
-  // matrix, 0.
+  // Rounding error of a sum from the image: in proportion to the sum of all squares, which is the
+  // number of elements, or 0 for a constant matrix.
   float box_error;
-  // Of squares that are no rounding of a constant, an element: elements are `most` at most.
+  // Smallest sum of squares, per element, that is more than the rounding of a constant, given that
+  // no element exceeds `most`.
   float limit;
-  double zero;  // where 0 lies among the values of the plane
+  double zero;  // value of the plane for an element that is 0
 };
-// With masks: the facts of both sides, and what comes from them.
+// With masks: the facts of both sides, and what follows from them.
 struct MaskConstants {
   PlaneFacts left, right;
-  double least;  // the least number of elements of a score that is not 0
+  double least;  // min elements of a score that is not 0
 };
 template <typename S>
 struct PairConstants {
   SideConstants left, right;
-  float* out;         // its first output
-  Index plane;        // scalars before its first sum
-  bool has_new_left;  // another one than the pair before
+  float* out;         // first output
+  Index plane;        // offset of the first sum, in scalars
+  bool has_new_left;  // the previous pair has another left
 };
 
 __device__ __forceinline__ SideConstants side_constants(const PlaneFacts& facts,
@@ -193,12 +195,12 @@ __device__ __forceinline__ SideConstants side_constants(const PlaneFacts& facts,
           -facts.pivot * facts.scale};
 }
 
-// One side over the n elements of an overlap.
+// Statistics of one side over the n elements of an overlap.
 struct SideOfScore {
   double sum, mean;
   float size_of_mean, sum_error;
-  float inverse;        // 1 / its norm; 0 where it is constant, NaN where its digits are too few
-  float squares_error;  // half of it, relative
+  float inverse;  // 1 / the norm; 0 if the side is constant, NaN if the squares have too few digits
+  float squares_error;  // half of the relative error of the squares
 };
 __device__ __forceinline__ SideOfScore side_of_score(double sum, double squares, float n,
                                                      double inverse_n, float sum_error,
@@ -214,35 +216,38 @@ __device__ __forceinline__ SideOfScore side_of_score(double sum, double squares,
   const bool certain = centred > 8 * error && centred > limit * n;
   side.inverse = rsqrtf(certain ? centred : 1.0f);
   side.squares_error = 0.5f * error * (side.inverse * side.inverse);
-  // The largest element is at least as large as their mean, so that this is what rounding leaves of a constant.
+  // The largest element is at least as large as the mean, so a constant leaves at most this by
+  // rounding.
   const auto from_zero = static_cast<float>(side.mean - zero);
   const bool constant = centred + error <= 0x1p-42f * from_zero * from_zero * n;
   side.inverse = constant ? 0.0f : certain ? side.inverse : NAN;
   return side;
 }
 
-// The score, or NaN where it may be too far off.
+// The score, or NaN if its error may be too large.
 template <bool kMasked>
 __device__ __forceinline__ float score_of(const ScoreArguments& a, const SideOfScore& left,
                                           const SideOfScore& right, float products) {
   const float inverse = left.inverse * right.inverse;
   const float score = (products - static_cast<float>(left.mean * right.sum)) * inverse;
-  // Two sums in one complex transform back have the errors of both.
+  // Two sums that share a complex inverse transform have the errors of both.
   const float scale = a.roundoff * a.norms * inverse;
   float error = 1.42f * scale + fabsf(score) * (left.squares_error + right.squares_error);
-  // Sums from integral images alone have a mean whose error is less than a hundredth of that.
+  // Without masks sums come from integral images alone, and the error of the mean is less than a
+  // hundredth of that.
   if (kMasked) {
     error += (left.size_of_mean * right.sum_error + right.size_of_mean * left.sum_error) * inverse;
   }
-  // Half of what docs/design.md allows a transform: 16 u and 4 u log2(N) for the norms.
+  // Half of what docs/design.md allows for a transform: 16 u, and 4 u log2(N) for the norms.
   const float half = 0x1p-21f + 4 * scale;
   const bool certain = error <= half;
   const float clamped = score > 1 ? 1.0f : score < -1 ? -1.0f : score;
   return left.inverse == 0 || right.inverse == 0 ? 0.0f : certain ? clamped : NAN;
 }
 
-// One side with masks: what its integral images say, and what the mask of the other side changes. Of that the
-// share of the mask's mean comes from the box, and the rest from transforms: `sum_rest` and `squares_rest`.
+// One side with masks: the sums of its integral images, changed by the mask of the other side. The
+// mean of that mask enters through the box sums, and its deviations through the transforms:
+// `sum_rest` and `squares_rest`.
 template <typename S, bool kChanged>
 __device__ __forceinline__ SideOfScore masked_side(const ScoreArguments& a,
                                                    const SideConstants& side, BoxEntry box,
@@ -264,13 +269,14 @@ __device__ __forceinline__ SideOfScore masked_side(const ScoreArguments& a,
                        S::kCentred ? sum_error : 0.0f, squares_error, side.limit, side.zero);
 }
 
-// All sums of a pair at a shift that come from transforms. Where they fill whole complex elements, these are loaded.
+// All sums of a pair at a shift that come from transforms. If they fill whole complex elements,
+// these are loaded.
 template <typename S>
 struct SumLoads {
   float of[S::kNumber] = {};
 
   __device__ __forceinline__ SumLoads() {}
-  // `plane`: scalars before the first sum; `slot`: scalars from slot to slot.
+  // `plane`: offset of the first sum in scalars; `slot`: scalars per slot.
   __device__ __forceinline__ SumLoads(const float* at, Index plane, Index slot) {
     if constexpr (S::kNumber % 2 == 0) {
       const auto* const whole = reinterpret_cast<const Bin*>(at + plane);
@@ -291,7 +297,7 @@ struct SumLoads {
   }
 };
 
-// The least number of elements of a score of a pair that is not 0; by a warp.
+// The min number of elements of a score of a pair that is not 0, computed by a warp.
 template <typename S>
 __device__ __forceinline__ double least_elements(const ScoreArguments& a, Index pair) {
   const Pair own = a.pairs.matrices(pair);
@@ -307,7 +313,7 @@ __device__ __forceinline__ double least_elements(const ScoreArguments& a, Index 
   return least > 1 ? least : 1;
 }
 
-// Which shifts a lane of a warp has: the first ones of two along each axis.
+// The first shifts, along each axis, of those that a lane of a warp has.
 struct ShiftNumbers {
   int row, col;
   bool exist;
@@ -335,7 +341,7 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
   for (Index group = blockIdx.y; group * a.of_thread < a.pairs.count; group += gridDim.y) {
     const Index first_pair = group * a.of_thread, rest = a.pairs.count - first_pair;
     const int count = rest < a.of_thread ? static_cast<int>(rest) : a.of_thread;
-    block::barrier();  // others may still read those before
+    block::barrier();  // the previous constants may still be read
     for (int i = of_warp; i < count; i += kScoreWarps) {
       const Index pair = first_pair + i;
       const Pair own = a.pairs.matrices(pair);
@@ -353,7 +359,7 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
     block::barrier();
 #pragma unroll 1
     for (std::uint32_t which = 0; which < a.down.each * a.across.each; ++which) {
-      // Of rows or columns that are the second of two: 1.
+      // 1 for the second of two rows or columns.
       const std::uint32_t below = a.down.each == 2 ? which % 2 : 0;
       const std::uint32_t behind = a.down.each == 2 ? which / 2 : which;
       const int row = numbers.row + static_cast<int>(below * a.down.step);
@@ -373,7 +379,7 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
         SideOfScore left = {};
         BoxEntry left_box = {};
         std::uint32_t left_valid = 0;
-        // Of a pair while that before it is computed.
+        // Loads of the next pair, while the current one is computed.
         BoxLoads next;
         SumLoads<S> next_sums;
         if (counts) {
@@ -389,7 +395,7 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
             const BoxEntry box = next.sums();
             const SumLoads<S> transformed = next_sums;
             const float products = transformed.of[0];
-            // Of the last pair again, so that no condition stands before a load.
+            // After the last pair that pair is loaded again, so that loads need no condition.
             const PairConstants<S>& behind_it = constants[k + 1 < count ? k + 1 : k];
             next = BoxLoads(behind_it.right.boxes, right_corners);
             next_sums = SumLoads<S>(sums, behind_it.plane, 2 * a.layout.slot);

@@ -1,7 +1,8 @@
 // Machine code that was compiled at run time, on disk. The key is everything on which the code
 // depends: source, sizes, architecture and compiler. A file holds the whole key, which tells keys
 // with the same hash apart, and checksums of its content. A file that is cut short or damaged
-// counts as missing, and so does one that other users can write (blocks/kept_files.hpp).
+// counts as missing, and so does one that does not belong to the user alone
+// (blocks/kept_files.hpp).
 #pragma once
 
 #include <cstdint>
@@ -43,8 +44,8 @@ class KernelCache {
 
   std::filesystem::path path(std::string_view key) const { return folder_.path(name(key)); }
 
-  // "", or one line that names the folder or file that other users can write, which `find` and
-  // `keep` therefore ignore.
+  // "", or one line that names the folder or file that does not belong to the user alone, so that
+  // `find` and `keep` ignore it.
   std::string untrusted(std::string_view key) const {
     const std::string found = folder_.untrusted(name(key));
     if (found.empty()) return "";
