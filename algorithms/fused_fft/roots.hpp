@@ -11,7 +11,7 @@
 
 namespace xcorr::fused_fft {
 
-// Complex elements from one table of roots to the next.
+// Complex elements per table of roots.
 inline constexpr int kRootTable = 512;
 
 struct RootPiece {

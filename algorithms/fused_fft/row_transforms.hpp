@@ -8,7 +8,7 @@
 
 namespace xcorr::fused_fft {
 
-// cos(2 pi k / n), from double.
+// cos(2 pi k / n) in float64.
 constexpr double cosine_of(int k, int n) {
   k = (k % n + n) % n;
   if (2 * k > n) k = n - k;

@@ -19,8 +19,8 @@
 //   left(slot, plane, values)             prepares a plane of a template
 //   right(thread, plane, values, part)    prepares a plane of a tile
 //   correlate(thread, slot, left plane, right plane, tile, out)    every output of a tile
-//   correlate_in_double(...)              the same again in float64, from the planes themselves
-//   kLeastShare     of the sum of squares of a tile: windows with less are left to the definition
+//   correlate_in_double(...)              the same in float64, from the unprepared planes
+//   kLeastShare     share of the sum of squares of a tile below which a window is computed by the definition
 // A plane of a template has kSlackRows rows of zeros before and after it. Behind a plane of a tile
 // as many rows and kSlack elements may be read, and behind the outputs as many rows may be written.
 #pragma once

@@ -14,8 +14,8 @@
 // has their size if they are circular. That is the problem of particle image velocimetry, with
 // views.
 //
-// Forms: all; fp32, fp64. Scores zncc, ncc, covariance; masks; views. Plans are FFTW_ESTIMATE, so that
-// all plans of a problem give the same bits.
+// Forms: all; fp32, fp64. Scores zncc, ncc, covariance; masks; views. Plans are FFTW_ESTIMATE, so
+// that all plans of a problem give the same bits.
 // Parameters, run-time:
 //   threads  1, all  over tiles, and over templates if there are few tiles
 // Limits: zncc and ncc need the template inside the frame at every shift (window `valid` or a part of

@@ -20,6 +20,7 @@
 //
 // Forms: all; fp32, fp64. Scores zncc, ncc (large templates in float64), and covariance in float64;
 // masks (all sums are then correlations in float64, three for one mask and six for two); views.
+// Parameters, run-time:
 //   threads  1, all  over tiles, and over templates if there are few tiles
 // Limits: the left matrix is the template and lies inside the right one at every shift (window
 // `valid` or a part of it). Templates along one signal are refused (family time_series).
@@ -39,7 +40,7 @@ namespace xcorr::template_matching {
 namespace {
 
 constexpr int kMostRows = 8;
-constexpr Index kMostCols = 48;  // outputs of a block: three vectors of AVX-512 in float32
+constexpr Index kMostCols = 48;  // outputs per block along x: three vectors of AVX-512 in float32
 
 // Rows whose products go into one sum. The error of float32 sums of a large template grows with the
 // root of their length; sums of 32 rows, added up, have a third of the error at 141 x 107.

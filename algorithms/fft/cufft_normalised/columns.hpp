@@ -26,7 +26,8 @@ namespace xcorr::fft {
 // Columns per block; as many mirrored columns are added.
 constexpr int kColumns = 8;
 
-// A length second * (outer * inner): s = s0 + inner * s1 and k1 = p + outer * q, with s1 and p below `outer`.
+// A length second * (outer * inner): s = s0 + inner * s1 and k1 = p + outer * q, with s1 and p
+// below `outer`.
 template <int kN>
 struct ColumnLength {
   static constexpr int outer = device::transform_length(kN).outer;
@@ -183,7 +184,7 @@ struct ColumnProducts {
   int cols, first_row, rows;  // columns per slot; rows that are stored
   const Complex* roots;
   float scale;
-  std::uint32_t* uncertain;  // a counter that is cleared here
+  std::uint32_t* uncertain;  // counter; this kernel clears it
 
   // The spectra whose product gives a sum of the chunk; null beyond its last pair.
   struct Factors {

@@ -23,12 +23,13 @@
 //   definition in float64. That happens at shifts with few overlapping elements, and for sides that
 //   are nearly constant there.
 //
-// Forms: all four, any shapes, any window; fp32, dense. Scores: ncc, zncc. Masks: none, left, right,
-// both. Not templates along signals.
+// Forms: all four, any shapes, any window; fp32, dense. Scores: ncc, zncc. Masks: none, left,
+// right, both. Not templates along signals.
 // Parameters, run-time:
-//   chunk_mib  memory of the sums of a chunk of pairs: 32 stays in the L2 cache, 1024 has fewer launches
-// Phases: forward, hadamard, inverse; planes and scores are the rest. Not emulated: library calls; the
-// kernels around them are (tests/emulation/test_normalised.cpp).
+//   chunk_mib  memory of the sums of a chunk of pairs: 32 stays in the L2 cache, 1024 needs fewer
+//              launches
+// Phases: forward, hadamard and inverse; planes and scores count as rest. The library calls are not
+// emulated; the kernels around them are (tests/emulation/test_normalised.cpp).
 // Limits: with two masks the number of elements must be exact after a float32 transform, which
 // holds up to about a million elements. A transform of a whole signal has errors in proportion to
 // its norm, but the bound of a score of a template along it does not grow with the signal

@@ -3,19 +3,19 @@
 // again. Beyond the paper.
 //
 // A block pads a real matrix while it reads it, transforms it in place, multiplies it by the
-// conjugated spectrum of a left, transforms it back and writes the outputs of the window, row by row
-// in the order of shifts. A padded matrix (a "tile") takes half the memory of a complex one
+// conjugated spectrum of a left, transforms it back, and writes the outputs of the window, row by
+// row in the order of shifts. A padded matrix (a "tile") takes half the memory of a complex one
 // (README.md of the folder above), so tiles of up to 192 x 192 fit the 227 KB of shared memory of a
 // block.
 //
 // - The spectrum of a left serves all its rights. It lies in the block's shared memory, or in the
 //   workspace, where a first kernel stored it. For n-to-m the first kernel transforms every matrix
 //   once, and the second one does products and inverse transforms only. Stored spectra are in the
-//   order of the lanes that made them and will use them, 16 bytes a lane.
+//   order of the lanes that made them and will use them, with 16 bytes per lane.
 // - One warp processes a row or a column from its first pass to its last (block_tile.hpp). A right
 //   costs two barriers of the block. Between them some warps compute while others load or store.
-// - The second kernel starts while the first one runs, and the first one starts while the call
-//   before ends (DependentLaunches in launch.hpp).
+// - The second kernel starts while the first one runs, and the first one starts while the
+//   previous call ends (DependentLaunches in launch.hpp).
 // - Rows of padding are not transformed. If a matrix fills at most half of the padded length, as
 //   equal shapes do with the full window, the first passes read only half of their inputs.
 // - The result of transforms is circular: negative shifts lie at its end. The left's spectrum is
@@ -36,9 +36,9 @@
 // fit the shared memory of a block: on an H200, shared is possible up to length 128.
 //
 // What limits it (H200): the pipe of shared and global accesses is 65 to 85 % busy, issue slots 56
-// to 67 %. Registers of a thread on sm_90: 48 at length 64 (eight blocks on an SM), 72 from 96 on.
+// to 67 %. Registers on sm_90: 48 at length 64 (eight blocks per SM), 72 from 96 on.
 // At 128 and 192 the kernels that transform rights and multiply them by a left (Work::shared_left,
-// Work::stored_left) keep 16 bytes a thread on the stack.
+// Work::stored_left) keep 16 bytes per thread on the stack.
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_block/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"

@@ -14,9 +14,9 @@ namespace xcorr::fused_fft {
 constexpr int resident(int n) { return n <= 64 ? 8 : n <= 96 ? 4 : n <= 128 ? 3 : 1; }
 
 struct BlockArguments : FusedProblem {
-  Complex* spectra;                    // in the workspace: lefts, then rights
+  Complex* spectra;                    // in the workspace: [lefts], then [rights]
   std::uint32_t items;                 // pairs, or matrices to transform
-  std::uint32_t lefts, chunks, chunk;  // lefts; blocks of each left; rights of each block
+  std::uint32_t lefts, chunks, chunk;  // lefts; blocks per left; max rights per block
   Divider rights_of_left;
   std::uint32_t rights_back;  // the right of pair p of left l is p - l * rights_back
 };
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN))
   Complex* const left_spectrum = twiddles + kN;
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < kN; i += 32 * T::warps) twiddles[i] = a.roots[i];
-  // Work::pairs waits for the launch before only when it loads spectra, below.
+  // Work::pairs waits for the previous launch only when it loads spectra, below.
   if constexpr (kWork != Work::pairs) wait_for_previous();
   // Kernels that fill the device do not let the next launch start (launch.hpp says why).
   if constexpr (kWork == Work::shared_left || kWork == Work::spectra) let_next_start();

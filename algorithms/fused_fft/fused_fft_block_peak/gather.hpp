@@ -70,7 +70,7 @@ struct Gather {
 static __device__ __forceinline__ float sum_of_block(float mine, float* of_warp) {
   const int thread = static_cast<int>(threadIdx.x);
   mine = warp::reduce_add(mine);
-  block::barrier();  // what was there has been read
+  block::barrier();  // previous values have been read
   if (thread % warp::kSize == 0) of_warp[thread / warp::kSize] = mine;
   block::barrier();
   float sum = 0;
@@ -82,7 +82,7 @@ static __device__ __forceinline__ float sum_of_block(float mine, float* of_warp)
 static __device__ __forceinline__ float largest_of_block(float mine, float* of_warp) {
   const int thread = static_cast<int>(threadIdx.x);
   std::uint32_t most = warp::largest(size_bits(mine));
-  block::barrier();  // what was there has been read
+  block::barrier();  // previous values have been read
   if (thread % warp::kSize == 0) of_warp[thread / warp::kSize] = std::bit_cast<float>(most);
   block::barrier();
   for (int i = 0; i < kGatherThreads / warp::kSize; ++i) {

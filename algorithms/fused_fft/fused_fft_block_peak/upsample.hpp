@@ -32,7 +32,7 @@ struct Upsample {
   const float* of_rows = nullptr;     // [distance along y][pitch]
   const float* of_columns = nullptr;  // [distance along x][pitch]
 
-  // What point i adds to the shift of the peak along an axis of `length` outputs.
+  // The amount that point i adds to the shift of the peak along an axis of `length` outputs.
   __device__ __forceinline__ float offset(int i, int length) const {
     if (length == 1) return 0.0f;
     return static_cast<float>(static_cast<double>(i - points / 2) / factor);

@@ -26,7 +26,7 @@ struct Group {
 template <typename X>
 struct ImageColumns {
   static constexpr int half = X::second / 2;
-  // Columns with data, and complex elements from row to row.
+  // Number of columns with data; complex elements per row.
   static constexpr int live = X::n / 2 + 1, pitch = X::n / 2 + half + 1;
   // The column of the i-th live column, and the column that holds its partner in odd rows.
   static __device__ __forceinline__ int column(int i) { return i <= half ? i : i + half - 1; }
@@ -287,7 +287,7 @@ struct ColumnPanel {
 
   Complex* panel;
   const Complex* twiddles;
-  bool live;  // whether this thread has a column: `column`, `mirror` in odd rows
+  bool live;  // whether this thread has a column: `column` in even rows, `mirror` in odd rows
   int column, mirror;
   int pitch;  // pitch of images
   Group group;

@@ -32,7 +32,7 @@ struct GridArguments {
   int nx, ny;
   int left_rows, left_cols, right_rows, right_cols;
   int out_rows, out_cols, first_y, first_x;  // the window in the circular result
-  bool short_rows, short_columns;            // no input has more than half of nx or ny
+  bool short_rows, short_columns;            // all inputs have at most nx / 2 columns; ny / 2 rows
   float scale;
   std::uint32_t lefts, rights_of_left, rights_back;
   int log_columns;      // log2 of the columns per column task

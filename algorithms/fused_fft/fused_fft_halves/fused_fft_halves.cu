@@ -19,10 +19,10 @@
 // - A first kernel makes the spectra of lefts (n-to-m: of all matrices), with two blocks for each.
 //
 // Forms: all four, any shape and window; fp32; results surface, peak without upsampling, peaks:k,
-// above:t:c and sum (../row_results.hpp), above not with a threshold of deviations. Boundary circular
-// where matrices are square and their size is a length. No parameters.
-// Compile time: the length of both axes, 64, 256, 288 or 320: the shortest that both allow. 64 is for
-// small problems and tests; fused_fft_block is faster there.
+// above:t:c (without a threshold of deviations) and sum (../row_results.hpp). Boundary circular if
+// matrices are square and their size is a length. No parameters. Compile time: the length of both
+// axes, 64, 256, 288 or 320: the shortest that both allow. 64 is for small problems and tests;
+// fused_fft_block is faster there.
 //
 // Limits: a block has 136, 170 or 210 KiB of shared memory for lengths of 256, 288 and 320, so an
 // SM has one block. A pair takes one SM, so there should be at least as many pairs as SMs. In

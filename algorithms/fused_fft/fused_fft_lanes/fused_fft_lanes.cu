@@ -1,5 +1,5 @@
-// Correlation by transforms for many pairs at padded lengths of 256 to 512, where no block holds a
-// whole matrix: derived from fused_fft_block. Beyond the paper.
+// Correlation by transforms for many pairs at padded lengths of 256 to 512, at which a
+// whole matrix does not fit a block: derived from fused_fft_block. Beyond the paper.
 //
 // A transform belongs to 16 or 32 lanes of a warp, a "lane group" (transforms.hpp). No barrier of a
 // block stands between its passes, so the 32 warps of an SM are at different passes. Images are
@@ -10,20 +10,21 @@
 // the product, rows.
 //
 // Parameters, run time:
-//   spectra   of n-to-m. workspace: all spectra are stored once; then one kernel does all pairs,
-//             whose blocks take columns and rows of different batches of pairs from one list
-//             (pairs.hpp), so that the GPU is full from the first to the last. A block over columns
-//             has two lefts and four rights, or four and four: the L1 cache serves most of their
-//             spectra.
-//             shared: groups of pairs, whose images stay in the L2 cache. A block has one column of
-//             a group, transforms it for all lefts and rights into shared memory, and multiplies
-//             and transforms back from there (groups_kernel in columns.hpp). One launch less; two
-//             more for every further group, which transforms its columns again.
-//   ring_mib  44, 60: memory of the images of pairs in MiB, which are used in turn. 44 stay in the
-//             L2 cache.
+//   spectra   how n-to-m computes spectra.
+//             workspace: all spectra are stored once. Then one kernel processes all pairs. Its
+//             blocks take columns and rows of different batches of pairs from one list (pairs.hpp),
+//             so that the GPU stays full until the last pairs. A block over columns has two lefts
+//             and four rights, or four and four: the L1 cache serves most of their spectra.
+//             shared: pairs are divided into groups, whose images stay in the L2 cache. A block has
+//             one column of a group, transforms it for all lefts and rights into shared memory, and
+//             multiplies and transforms back from there (groups_kernel in columns.hpp). This needs
+//             one launch less, but two more for every further group, which transforms its columns
+//             again.
+//   ring_mib  44, 60: memory of the images of pairs in MiB, reused as a ring. 44 MiB stay in the L2
+//             cache.
 //
-// Forms: all four, any shape and window; fp32. Lengths 256, 384 and 512 of each axis apart; shorter
-// ones are padded to 256. Limits: transforms of at most 512; the workspace holds the images of all
+// Forms: all four, any shape and window; fp32. The length of each axis is chosen separately: 256,
+// 384 or 512; shorter ones are padded to 256. Limits: transforms of at most 512; the workspace holds the images of all
 // matrices (n-to-m) and of the pairs of the ring.
 //
 // What limits it (H200, 32:32 at 256 x 256, 1.04 ms): latency. The kernel over pairs takes 0.97 ms.

@@ -63,7 +63,8 @@ __device__ __forceinline__ void forward_row_pairs(const Source& from, int first,
   block::barrier();
 }
 
-// The spectra of two real rows as one of a complex row z: z[k], and z[n - k].
+// Combines element k of the spectra of two real rows to elements of the spectrum of their complex
+// row z: z[k], and z[n - k].
 __device__ __forceinline__ Complex packed(const ComplexPair& p) {
   return {p.a.re - p.b.im, p.a.im + p.b.re};
 }

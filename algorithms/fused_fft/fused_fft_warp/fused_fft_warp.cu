@@ -6,8 +6,8 @@
 // belongs to the warp. There are no tables of roots, and only one barrier of the block, for the
 // left.
 //
-// - A block keeps the spectrum of one left in shared memory. Its first warp makes it while the
-//   others transform their first rights.
+// - A block keeps the spectrum of one left in shared memory. Its first warp computes it while the
+//   other warps transform their first rights.
 // - Two tiles of a warp share the two columns that are real in the other dimension, so that 16
 //   columns per tile suffice (kernel.hpp).
 // - Rows of the next rights are loaded before the rows of the current ones are transformed.
@@ -21,10 +21,10 @@
 // the shortest that both axes allow.
 //
 // Limits: square transforms of at most 32. A lane with 64 values has 90 KB of instructions and
-// waits for them a quarter of the time, so fused_fft_block is faster from there on.
+// waits for them a quarter of the time, so fused_fft_block is faster for longer transforms.
 //
 // What limits it (H200): the pipe of shared accesses is half busy; a right of 16 x 16 is 1,250
-// instructions of a warp. Registers on sm_90: 94 and 127, no spills; 16 warps an SM.
+// instructions of a warp. Registers on sm_90: 94 and 127, no spills; 16 warps per SM.
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_warp/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"

@@ -1,11 +1,11 @@
 // The kernel of fused_fft_warp_peak: a warp processes a pair of matrices of up to 32 x 32; a lane
 // has a column or a row of 32 values in registers.
 //
-//   pass       a lane has                      makes
-//   load       column x of left + i right      means removed where asked for, sides scaled alike;
+//   pass       a lane has                      computes
+//   load       column x of left + i right      means removed if asked for, sides scaled to similar norms;
 //                                              transform over y
 //   ---- exchange
-//   spectrum   row ky of Z, all kx             transform over kx; with row -ky the product, kx <= 16
+//   spectrum   row ky of Z, all kx             transform over kx; product with row -ky, kx <= 16
 //   ---- exchange
 //   back       half of the y of column kx      transform over ky of kx < 16
 //   ---- exchange

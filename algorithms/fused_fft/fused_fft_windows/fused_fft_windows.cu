@@ -25,9 +25,9 @@
 //   velocimetry needs. It has no conditions on rows, columns and shifts, so fewer instructions are
 //   fetched.
 //
-// Forms: all four; boundary zero of shapes up to 32 x 32, any window; boundary circular of 64 x 64, any
-// window; scores product and covariance; views windows; results peak (parabola, gaussian) and surface;
-// fp32. No parameters.
+// Forms: all four; boundary zero with shapes up to 32 x 32, any window; boundary circular with 64 x
+// 64, any window; scores product and covariance; views windows; results peak (parabola, gaussian)
+// and surface; fp32. No parameters.
 //
 // Limits: a left that many rights share is transformed with each of them. Windows of 64 x 64 are
 // loaded once for each kind of frequencies, from the L1 cache. peak:upsample is refused, since it

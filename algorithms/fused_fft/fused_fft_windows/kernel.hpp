@@ -2,14 +2,15 @@
 // values; no thread and no warp holds all of them. Frequencies of a transform of 64 are even or
 // odd, 2 k + c, and those of one kind are a transform of 32:
 //
-//   sum over y of z[y] w_64^((2 k + c) y) = sum over y < 32 of w_32^(k y) w_64^(c y) (z[y] +- z[y + 32])
+//   sum over y of z[y] w_64^((2 k + c) y)
+//     = sum over y < 32 of w_32^(k y) w_64^(c y) (z[y] +- z[y + 32])
 //
 // where z[y + 32] is 0 if matrices have 32 rows and boundary is zero. So warp 0 has the even
 // frequencies of y and warp 1 the odd ones; each processes the even and then the odd frequencies of
 // x. A warp holds 32 x 32 complex values, a column or a row of 32 in the registers of each lane:
 //
-//   pass       a lane has                       makes
-//   load       column x of left + i right       means removed where asked for; transform over y
+//   pass       a lane has                       computes
+//   load       column x of left + i right       means removed if asked for; transform over y
 //   ---- exchange
 //   spectrum   row ky of Z, all kx of one kind  transform over x; the product with row -ky, 16 values
 //   ---- exchange
@@ -171,7 +172,7 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
   const WindowShared my(shared, warp), other(shared, 1 - warp);
   const bool odd = warp == 1;  // frequencies of y
   const float sign = odd ? -1.0f : 1.0f;
-  const int mirror = 32 - lane - warp;  // of the row of Z, as shuffles count
+  const int mirror = 32 - lane - warp;  // lane of the mirrored row of Z, modulo 32
   wait_for_previous();
   const auto meet = [&] { block::barrier(1 + of_block, kPairThreads); };
   const std::uint32_t pairs = blockDim.x / kPairThreads;

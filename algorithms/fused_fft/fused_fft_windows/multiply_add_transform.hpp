@@ -1,7 +1,8 @@
 // Transforms of power-of-two lengths in the registers of one thread, at whole or half frequencies,
 // made of fused multiply-adds.
 //
-//   X[k] = sum over n of v[n] w_N^((k + s) n),  s = 0, or s = 1/2 for the odd frequencies of 2 N values
+//   X[k] = sum over n of v[n] w_N^((k + s) n),
+//   s = 0, or s = 1/2 for the odd frequencies of 2 N values
 //
 // Decimation in time (radix 2): with E and O the transforms of the even and the odd inputs, X[k]
 // and X[k + N/2] are E[k] +- w_N^(k+s) O[k]. For any factor that is not a quarter turn, the sum

@@ -1,9 +1,10 @@
 // If a window has few shifts, a template is divided into parts, so that there are blocks for all
 // SMs. The norms of windows are sums too, and are divided in the same way:
 //
-//   parts_kernel       some blocks: products of a part of the template; others: sums of a part of the
-//                      rows of all windows, once a frame. Neither waits for the other
-//   join_parts_kernel  adds up both, and makes scores
+//   parts_kernel       some blocks compute products of a part of the template; the others sums of a
+//                      part of the rows of all windows, once per frame. They do not wait for each
+//                      other
+//   join_parts_kernel  adds up the parts of both, and computes scores
 #pragma once
 
 #include "algorithms/template_matching/template_direct/kernel.hpp"

@@ -3,7 +3,7 @@
 // prelude.hpp has these functions.
 #pragma once
 
-// The header as code, and as a string of that name.
+// Expands to the header as code, and to a string `name` with its text.
 #define XCORR_RUN_TIME_TEXT(name, ...)              \
   __VA_ARGS__                                       \
   namespace xcorr::template_matching {              \

@@ -1,5 +1,5 @@
-// The constants of tile_sums.hpp for a problem and a point of the grid, as numbers, as C++ text, and the
-// whole program that NVRTC compiles.
+// The constants of tile_sums.hpp for a problem and a point of the grid, as numbers and as C++ text,
+// and the whole program that NVRTC compiles.
 #pragma once
 
 #include <algorithm>

@@ -12,9 +12,10 @@
 //
 // Forms: all four; shifts at which the frame (right) contains the template (left); scores product and
 // zncc; results surface and peak; fp32.
-// Parameters, run-time: template_tile, shifts_per_block, as of template_pearson_tiled; fewer, since each point
-// compiles.
-// Limits: those of template_pearson_tiled; CUDA 12.8 and NVRTC. XCORR_CACHE_DIR names the folder of the cache.
+// Parameters, run-time: template_tile, shifts_per_block, as of template_pearson_tiled, with fewer
+// values, since each point is compiled.
+// Limits: those of template_pearson_tiled; CUDA 12.8 and NVRTC. XCORR_CACHE_DIR names the folder of
+// the cache.
 #include <chrono>
 #include <cstdint>
 #include <limits>

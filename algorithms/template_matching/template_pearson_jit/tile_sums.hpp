@@ -35,7 +35,8 @@ struct RunTimeArguments {
   const float* means;   // [frames][shifts]; null for product
   void* partial;        // [frames or pairs][tiles][shifts]: double for averages, else float
   int count;            // frames or pairs
-  int rights_of_left, rights_back;  // pair p has left p / rights_of_left, right p - left * rights_back
+  // pair p has left p / rights_of_left and right p - left * rights_back
+  int rights_of_left, rights_back;
 };
 
 template <int kPass>
