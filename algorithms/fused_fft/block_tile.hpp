@@ -40,7 +40,7 @@ struct BlockTile {
   static constexpr int width = block * (first / 2) - 1;
   static constexpr int pitch = width + (width % 8 <= 4 ? 4 - width % 8 : 12 - width % 8);
   static constexpr int wide = kN >= 192 ? 4 : 8, apart = 32 / wide;
-  // from one block of rows to the next
+  // Distance of two blocks of rows.
   static constexpr int partner = second * pitch + (wide == 4 ? 2 : 4);
   static constexpr int elements = first * partner;
   static constexpr int row_pairs = kN / 2;
@@ -246,7 +246,7 @@ class BlockTransform {
     for (int task = my_.lane; task < T::rows_of_unit * kFirst; task += 32) {
       const int q = row_of_unit(unit, task % T::rows_of_unit);
       int k1 = task / T::rows_of_unit;
-      // swapped to avoid bank conflicts
+      // These two are swapped to avoid bank conflicts.
       if (T::rows_of_unit == 2 && (k1 == 6 || k1 == 8)) k1 = 14 - k1;
       const int y = first_row(q);
       if (q < pairs) f(y, row(y), k1);

@@ -104,7 +104,7 @@ class SurfaceRows {
 #pragma unroll 1
     for (int task = my_.lane; task < T::rows_of_unit * kFirst; task += 32) {
       int k1 = task / T::rows_of_unit;
-      // swapped to avoid bank conflicts
+      // These two are swapped to avoid bank conflicts.
       if (T::rows_of_unit == 2 && (k1 == 6 || k1 == 8)) k1 = 14 - k1;
       Complex* const row0 = row(first_row(row_of_unit(unit, task % T::rows_of_unit)));
       const int block = k1 == 0            ? 0

@@ -236,7 +236,7 @@ __global__ void __launch_bounds__(256) add_tiles_kernel(PearsonArguments a) {
         a.out[i] =
             score_by_definition(q, a.units + q.left_of(pair) * q.left_size(), a.right + first);
       } else {
-        // the sum may be infinite if the window is constant
+        // The sum may be infinite if the window is constant.
         a.out[i] = norm == 0 ? 0.0f : clamped(sum * norm);
       }
     }

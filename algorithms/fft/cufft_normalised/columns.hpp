@@ -177,7 +177,7 @@ struct ColumnProducts {
   Index plane, half_pitch;       // elements per plane, per row
   Index gap;                     // PlaneArguments
   int planes_of_matrix, number;  // planes per matrix; sums per pair
-  // plane of the left and the right matrix of each sum
+  // Plane of the left and the right matrix of each sum.
   signed char left_of[kSums], right_of[kSums];
   Complex* products;
   PlaneLayout to;

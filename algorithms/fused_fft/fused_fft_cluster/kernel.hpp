@@ -12,7 +12,7 @@
 
 namespace xcorr::fused_fft {
 
-// groups of threads per block: one has the left while the other has the first right
+// Groups of threads per block: one has the left while the other has the first right.
 constexpr int kGroups = 2;
 
 template <int kN>
@@ -60,8 +60,8 @@ __global__ void __launch_bounds__(ClusterShape<kN>::threads, 1) cluster_kernel(C
                            roots,
                            S::panel_rows,
                            {lane, S::group_threads}};
-    // The columns of this block. Its image stores row after row of them; the columns of odd rows
-    // are stored at their mirrors.
+    // The columns of this block. Its image stores row after row of them. In odd rows the mirror of a
+    // column is stored at the position of the column.
     const auto columns = [&](Complex* image, Group of) {
       const int mine = of.thread % S::columns;
       const bool live = rank * S::columns + mine < ImageColumns<L>::live &&
@@ -80,8 +80,8 @@ __global__ void __launch_bounds__(ClusterShape<kN>::threads, 1) cluster_kernel(C
         return cluster::peer(image, owner) + y * S::columns + number - owner * S::columns;
       };
     };
-    // Calls f(matrix, first complex row, rows) for this group's shares of the rows of `count`
-    // matrices.
+    // Calls f(matrix, first complex row, remaining rows) for this group's shares of the rows of
+    // `count` matrices.
     const auto each_panel = [&](int count, int pairs, auto f) {
       const int of_block = ceil_div(pairs, S::size), panels = ceil_div(of_block, S::panel_rows);
 #pragma unroll 1

@@ -4,7 +4,7 @@
 // complex row (README.md).
 //
 // An image has ny rows of nx / 2 + second(x) / 2 complex elements; the phase over columns works in
-// place. Of a complex row frequencies 0 .. nx / 2 lie in row0, at their columns, and the negative
+// place. Frequencies 0 .. nx / 2 of a complex row lie in row0, at their columns, and the negative
 // ones in row1, at the columns' mirrors. In shared memory the blocks of columns of a row are one
 // element further apart than they are long, so that lanes along rows or columns have no bank
 // conflicts.
@@ -289,7 +289,7 @@ struct ColumnPanel {
   const Complex* twiddles;
   bool live;  // whether this thread has a column: `column` in even rows, `mirror` in odd rows
   int column, mirror;
-  int pitch;  // pitch of images
+  int pitch;  // elements per row of an image
   Group group;
 };
 

@@ -24,7 +24,7 @@ struct GridArguments {
   float* out;
   const Complex* roots;  // two tables for x, then two for y
   Element* images;       // [lefts], [rights] from right_image, [pairs] from pair_image
-  // elements per image; first numbers of rights, of pairs
+  // Elements per image; first numbers of rights, of pairs.
   std::uint32_t image, right_image, pair_image;
   std::uint32_t left_copies, right_copies;  // copies of an image, with kFlow
   std::uint32_t right_copy_of_left;         // 1 if each left has its own copy of a right

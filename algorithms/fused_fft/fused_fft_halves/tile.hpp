@@ -45,7 +45,7 @@ struct HalvesTile {
   static constexpr int row_pairs = kN / 2, pitch = half + 3;
   static constexpr int elements = row_pairs * pitch;
   static constexpr int odd_columns = half / 2, even_columns = odd_columns + 1;
-  // Columns of the even half, without those of positions 0 .. 8.
+  // Number of columns of the even half that come before those of positions 0 .. 8.
   static constexpr int straight = odd_columns - 8;
   // Complex values of a spectrum: pairs in the order of the tasks of `middle`, the even half first.
   static constexpr int spectrum = kN * (even_columns + odd_columns);

@@ -13,7 +13,7 @@ struct LanesArguments : FusedProblem {
   Complex *left_images, *right_images, *pair_images;
   Index image;  // complex elements per image
   int ny, nx;
-  std::uint32_t lefts, rights, groups;  // groups: row blocks per image
+  std::uint32_t lefts, rights, groups;  // groups: blocks per image
   std::uint32_t chunks, chunk;          // chunks of rights per left, max rights per chunk
   int columns_of_block;
   Index of_left;  // outputs from one left to the next

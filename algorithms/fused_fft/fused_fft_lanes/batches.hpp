@@ -43,7 +43,7 @@ struct Batches {
   Index lefts = 1, rights = 1, count = 1, ring = 1, images = 1;
 };
 
-// bytes before the counters of batches, so that these are aligned
+// Bytes before the counters of batches, so that these are aligned.
 inline constexpr Index kCounters = 64;
 inline Index counter_bytes(Index batches) {
   return ceil_div<Index>(kCounters + 2 * batches * static_cast<Index>(sizeof(std::uint32_t)), 256) *

@@ -11,7 +11,7 @@
 namespace xcorr::fused_fft {
 
 // Multiplies v by a spectrum that LaneGroup::store_spectrum stored. It does so in two halves with a
-// barrier between their loads: all loads at once would need more registers than there are.
+// warp barrier between their loads: all loads at once would need more registers than there are.
 template <typename Y>
 __device__ __forceinline__ void multiply(Complex (&v)[Y::values], const Complex* by, int lane) {
   const auto* const from = reinterpret_cast<const ComplexPair*>(by) + lane;
@@ -102,7 +102,7 @@ template <typename Y>
 struct GroupShape {
   // Max threads, given their registers.
   static constexpr int kMost = Y::R::middle == 1 ? 1024 : Y::values > 16 ? 512 : 768;
-  // offset of the spectra, aligned to 16 bytes
+  // Offset of the spectra, aligned to 16 bytes.
   static constexpr int kSpectra = (Y::twiddles + 1) / 2 * 2;
   static constexpr std::size_t bytes(Index threads, Index spectra) {
     return sizeof(Complex) *

@@ -1,5 +1,5 @@
-// Correlation by transforms for many pairs at padded lengths of 256 to 512, at which a
-// whole matrix does not fit a block: derived from fused_fft_block. Beyond the paper.
+// Correlation by transforms for many pairs at padded lengths of 256 to 512, at which
+// a whole matrix does not fit a block: derived from fused_fft_block. Beyond the paper.
 //
 // A transform belongs to 16 or 32 lanes of a warp, a "lane group" (transforms.hpp). No barrier of a
 // block stands between its passes, so the 32 warps of an SM are at different passes. Images are
@@ -24,8 +24,8 @@
 //             cache.
 //
 // Forms: all four, any shape and window; fp32. The length of each axis is chosen separately: 256,
-// 384 or 512; shorter ones are padded to 256. Limits: transforms of at most 512; the workspace holds the images of all
-// matrices (n-to-m) and of the pairs of the ring.
+// 384 or 512; shorter ones are padded to 256. Limits: transforms of at most 512; the workspace
+// holds the images of all matrices (n-to-m) and of the pairs of the ring.
 //
 // What limits it (H200, 32:32 at 256 x 256, 1.04 ms): latency. The kernel over pairs takes 0.97 ms.
 // It uses 41 % of issue slots and 43 % of the L2 cache's rate. Of 17 warps of a scheduler 8 wait

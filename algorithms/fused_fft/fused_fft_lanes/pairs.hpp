@@ -86,7 +86,7 @@ struct PairsShape {
   static constexpr int blocks = kBlocks<Y> < kBlocks<X> ? kBlocks<Y> : kBlocks<X>;
   static constexpr int buffers_y = Y::of_block * Y::buffer, buffers_x = X::of_block * X::buffer;
   static constexpr int buffers = std::max(buffers_y, buffers_x);
-  // offset from the table of y
+  // Offset from the table of y.
   static constexpr int table_x = std::is_same_v<Y, X> ? 0 : Y::twiddles;
   static constexpr std::size_t bytes =
       3 * sizeof(PairTask) + 16 + sizeof(Complex) * (table_x + X::twiddles + buffers);
@@ -95,7 +95,7 @@ struct PairsShape {
 template <typename Y, typename X>
 __global__ void __launch_bounds__(kBlockThreads, (PairsShape<Y, X>::blocks))
     pairs_kernel(LanesArguments a) {
-  // a ring of the previous, the current and the next task
+  // A ring of the previous, the current and the next task.
   PairTask* const tasks = dynamic_shared<PairTask>();
   std::uint32_t* const through = reinterpret_cast<std::uint32_t*>(tasks + 3);
   Complex* const table_y = reinterpret_cast<Complex*>(through + 4);

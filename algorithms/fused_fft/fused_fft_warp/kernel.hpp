@@ -22,7 +22,7 @@ struct alignas(16) Quad {
 };
 
 struct WarpArguments : FusedProblem {
-  // rights per left; blocks per left; max rights per block
+  // Rights per left; blocks per left; max rights per block.
   std::uint32_t rights_of_left, chunks, chunk;
   std::uint32_t rights_back;
   int small;  // whether matrices fill at most half of the padding

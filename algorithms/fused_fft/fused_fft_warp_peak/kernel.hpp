@@ -2,7 +2,7 @@
 // has a column or a row of 32 values in registers.
 //
 //   pass       a lane has                      computes
-//   load       column x of left + i right      means removed if asked for, sides scaled to similar norms;
+//   load       column x of left + i right      means removed if asked for; sides scaled;
 //                                              transform over y
 //   ---- exchange
 //   spectrum   row ky of Z, all kx             transform over kx; product with row -ky, kx <= 16

@@ -85,7 +85,7 @@ class FrameRows {
     for (int task = my_.lane; task < T::rows_of_unit * kFirst; task += 32) {
       const int q = row_of_unit(unit, task % T::rows_of_unit);
       int k1 = task / T::rows_of_unit;
-      // swapped to avoid bank conflicts
+      // These two are swapped to avoid bank conflicts.
       if (T::rows_of_unit == 2 && (k1 == 6 || k1 == 8)) k1 = 14 - k1;
       if (q >= pairs) continue;
       Complex* const row0 = row(first_row(q));

@@ -62,8 +62,8 @@ __device__ __forceinline__ float median_of(float a, float b, float c) {
   return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
 }
 
-// The median of nine values of a frame if the values near the middle are close to it; else 0. Every
-// thread computes it. Computing it in one thread while the others wait took longer.
+// The median of nine values of a frame if most of the nine are close to it; else 0. Every thread
+// computes it. Computing it in one thread while the others wait took longer.
 __device__ __forceinline__ float pivot_of(const float* frame, int rows, int cols) {
   const int at_y[] = {rows / 6, rows / 2, rows - 1 - rows / 6};
   const int at_x[] = {cols / 6, cols / 2, cols - 1 - cols / 6};
@@ -159,7 +159,7 @@ static __global__ void __launch_bounds__(kStatisticsThreads, 2)
       for (const float value : values) see(value);
     } else {
 #pragma unroll
-      // the pivot adds 0 to the sums
+      // The pivot adds 0 to the sums.
       for (int y = 0; y < kStripRows; ++y) see(y < rows ? values[y] : pivot);
     }
     *to = own;

@@ -262,7 +262,7 @@ __device__ __forceinline__ LaneTop write_scores(const TemplateFftArguments& a,
             const float score = q.is_ratio ? clamped(sum * of_row[s]) : sum;
             if (exists) to[kSecond * s] = score;
             top.zero = exists ? fmaf(0.0f, score, top.zero) : top.zero;
-            // the loop goes backwards: the first of equal scores wins
+            // The loop goes backwards: the first of equal scores wins.
             const bool is_first = exists && score >= most.value;
             most = {is_first ? score : most.value, is_first ? first + kSecond * s : most.at};
           });
@@ -299,7 +299,7 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
     if (my.warp == 0) {
       std::uint32_t rest = item;
       TileItem next{};
-      // the quotient; `rest` becomes the group of templates
+      // The quotient; `rest` becomes the group of templates.
       const std::uint32_t group = a.of_groups.split(rest);
       next.first_template = static_cast<int>(rest) * a.group;
       rest = group;
@@ -349,7 +349,7 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
       block::barrier();
       // Warp 0 reduces the tops of all warps while the other warps continue.
       if (a.tops != nullptr && my.warp == 0) {
-        // a warp without rows has not waited in the epilogue
+        // A warp without rows has not waited in the epilogue.
         if constexpr (!kMany) wait_for_previous();
         const PartTop top = top_of_lanes(my.lane < my.warps ? tops[my.lane] : no_top());
         if (my.lane == 0) a.tops[static_cast<Index>(pair) * a.tiles + mine.tile] = top;

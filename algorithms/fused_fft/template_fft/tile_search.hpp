@@ -91,7 +91,7 @@ static __global__ void __launch_bounds__(kSearchThreads) candidates_kernel(TileS
     best = largest_of_block(best);
     for (int i = thread; i < tiles; i += kSearchThreads) {
       const PartTop mine = search.tops[first + i];
-      // the top of this tile
+      // The top of this tile.
       const bool holds = is_number(search.seconds[(first + i) * search.slices]);
       const bool wanted = mine.at != kNowhere && !holds && !(mine.value <= best);
       search.scans[first + i] = {best, peak, wanted ? 1u : 0u, 0};

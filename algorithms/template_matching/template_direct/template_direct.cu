@@ -101,7 +101,7 @@ struct DirectLayout {
     for (const std::size_t most : {std::min(kWantedShared, shared_limit()), shared_limit()}) {
       for (int slice_rows = most_rows; slice_rows > 0 && shared_bytes == 0; slice_rows /= 2) {
         for (int cols = most_cols; cols >= 4 && shared_bytes == 0; cols = cols / 8 * 4) {
-          // prefer fewer rows to fewer columns
+          // Prefer fewer rows to fewer columns.
           if (cols < std::min(most_cols, 16) && slice_rows > 1) break;
           const std::size_t need = bytes(rows, slice_rows, cols);
           if (need <= most) shared_bytes = need;

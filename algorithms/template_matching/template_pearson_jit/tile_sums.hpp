@@ -35,7 +35,7 @@ struct RunTimeArguments {
   const float* means;   // [frames][shifts]; null for product
   void* partial;        // [frames or pairs][tiles][shifts]: double for averages, else float
   int count;            // frames or pairs
-  // pair p has left p / rights_of_left and right p - left * rights_back
+  // Pair p has left p / rights_of_left and right p - left * rights_back.
   int rights_of_left, rights_back;
 };
 
