@@ -3,10 +3,10 @@
 // templates at every position in a frame, by its definition. Derived from cpu_row_streaming in
 // three steps:
 //
-//   - the mean of the window cancels in the numerator, so that scores need one correlation, with the
-//     template without its mean, where cpu_row_streaming makes six;
-//   - the sums of a window are those of integral images, in float64;
-//   - products are float32, in SIMD blocks of outputs that stay in registers (below).
+//   - The mean of the window cancels in the numerator. So scores need one correlation, with the
+//     template without its mean; cpu_row_streaming computes six.
+//   - The sums of a window come from integral images, in float64.
+//   - Products are float32, in SIMD blocks of outputs that stay in registers (below).
 //
 // A surface is divided into tiles (cpu_tiles.hpp). Whatever a tile needs is computed once and
 // serves all templates, as the paper's averages and frame denominators do. A tile has its own

@@ -13,8 +13,8 @@
 // its mean, so that an offset costs no digits. Tiles are not compiled for a problem. One launch
 // covers all areas of shifts; the paper needs several launches.
 //
-// Forms: all four; shifts at which the frame (right) contains the template (left); scores product and
-// zncc; results surface and peak; fp32.
+// Forms: all four; shifts at which the frame (right) contains the template (left); scores product
+// and zncc; results surface and peak; fp32.
 // Parameters, run-time:
 //   template_tile     rows x columns of a tile; those at the right and bottom end are smaller
 //   shifts_per_block  max threads of a block: rows of up to 32 neighbouring shifts

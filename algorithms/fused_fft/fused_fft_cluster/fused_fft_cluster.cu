@@ -1,6 +1,6 @@
 // The whole correlation by transforms of a pair in one thread-block cluster: derived from
-// fused_fft_block, for matrices that do not fit a block and for pairs too few to fill the GPU with one
-// block each. Beyond the paper.
+// fused_fft_block, for matrices that do not fit a block, and for pairs too few to fill the GPU with
+// one block each. Beyond the paper.
 //
 // The kernel has three phases: rows, columns with the product, rows again, with a barrier of the
 // cluster between them. Between phases the image lies in the shared memory of the cluster's blocks;
@@ -10,8 +10,8 @@
 // stays for all rights of the cluster.
 //
 // Forms: all four; for n-to-m each right is transformed again for every left, unlike in
-// fused_fft_lanes. Any shape and window; fp32. No parameters. Compile time: the length, 64, 128, 192, 256, 384
-// or 512: the shortest that both axes allow.
+// fused_fft_lanes. Any shape and window; fp32. No parameters. Compile time: the length, 64, 128,
+// 192, 256, 384 or 512: the shortest that both axes allow.
 //
 // Limits: compute capability 9.0. Clusters have 8 blocks, at length 512 they have 16. Not emulated.
 //

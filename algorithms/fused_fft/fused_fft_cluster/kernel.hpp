@@ -60,8 +60,8 @@ __global__ void __launch_bounds__(ClusterShape<kN>::threads, 1) cluster_kernel(C
                            roots,
                            S::panel_rows,
                            {lane, S::group_threads}};
-    // The columns of this block. Its image stores row after row of them. In odd rows the mirror of a
-    // column is stored at the position of the column.
+    // The columns of this block. Its image stores row after row of them. In odd rows the mirror of
+    // a column is stored at the position of the column.
     const auto columns = [&](Complex* image, Group of) {
       const int mine = of.thread % S::columns;
       const bool live = rank * S::columns + mine < ImageColumns<L>::live &&

@@ -18,9 +18,9 @@
 //   warp makes the record (epilogue.hpp). Only the outputs in the record are scaled.
 //
 // Forms: all four; with boundary zero shapes and windows whose transforms are 32 or shorter, with
-// boundary circular 32 x 32 and 16 x 16; scores product, covariance and, circular at 32 x 32, phase;
-// views windows; results peak (parabola, gaussian), peaks:k, above:t:c, sum (../row_results.hpp) and
-// surface; fp32. No parameters.
+// boundary circular 32 x 32 and 16 x 16; scores product, covariance and, circular at 32 x 32,
+// phase; views windows; results peak (parabola, gaussian), peaks:k, above:t:c, sum
+// (../row_results.hpp) and surface; fp32. No parameters.
 //
 // Limits: only transforms of 32; circular 16 x 16 uses them too, with its right matrix repeated. A
 // left that many rights share is transformed with each of them. peak:upsample is refused, since it

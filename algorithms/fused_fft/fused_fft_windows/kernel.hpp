@@ -12,7 +12,7 @@
 //   pass       a lane has                       computes
 //   load       column x of left + i right       means removed if asked for; transform over y
 //   ---- exchange
-//   spectrum   row ky of Z, all kx of one kind  transform over x; the product with row -ky, 16 values
+//   spectrum   row ky of Z, all kx of one kind  transform over x; product with row -ky, 16 values
 //   ---- exchange
 //   back       column kx, 16 of each kind       transform over ky
 //   ---- exchange

@@ -20,9 +20,9 @@
 // Parameters, compile-time:
 //   tile  64, 128, 192   rows and columns of a transform, which gives (tile - template + 1)^2
 //                        outputs. An SM holds 6, 2 or 1 tiles of these sizes
-// Limits: a template has at most 3/4 of the rows and columns of a tile. An infinity, a NaN or a very
-// large value spoils the outputs of its tile.
-// It belongs to this family because its transforms are those of fused_fft_block.
+// Limits: a template has at most 3/4 of the rows and columns of a tile. An infinity, a NaN or a
+// very large value spoils the outputs of its tile. The variant belongs to this family because its
+// transforms are those of fused_fft_block.
 #include <algorithm>
 #include <string>
 

@@ -3,9 +3,9 @@
 // the second peak. Here few tiles are read again:
 //
 //   candidates_kernel    a block per surface. A top that is a local maximum, and not around the
-//                        peak, is the largest local maximum of its tile. The largest such top is the
-//                        first candidate for the second peak. A larger local maximum can lie only in
-//                        a tile whose top exceeds this candidate and is no such local maximum
+//                        peak, is the largest local maximum of its tile. The largest such top is
+//                        the first candidate for the second peak. A larger local maximum can lie
+//                        only in a tile whose top exceeds it and is no such local maximum
 //   tile_seconds_kernel  reads the outputs of those tiles; the blocks of other tiles end at once
 //   records_kernel       a warp per surface: the record (peak_search.hpp)
 #pragma once

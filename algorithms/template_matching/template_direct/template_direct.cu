@@ -23,8 +23,8 @@
 // Parameters, compile-time:
 //   overlap_tile  4x4, 8x4   shifts of a thread, sy x sx: 21, 43 FMAs per access of 16 bytes
 // Parameters, run-time:
-//   row_parts     1, 4, 16   parts of the template's rows, each with separate blocks. If there is more
-//                            than one, columns are divided too, until there are 264 blocks
+//   row_parts     1, 4, 16   parts of the template's rows, each with separate blocks. If there is
+//                            more than one, columns are divided too, until there are 264 blocks
 // Limits: with product and covariance an infinity or a NaN may reach outputs whose windows do not
 // contain it. With ncc a point is refused if float32 sums of numbers of one sign would lose too
 // many digits (most_terms_of_ncc).

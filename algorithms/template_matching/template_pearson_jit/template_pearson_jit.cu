@@ -10,8 +10,8 @@
 // code on disk (kernel_cache.hpp). Later plans, also of other processes, load it. Rows have both
 // times, compile_us and load_us, and the registers of the kernel of numerators.
 //
-// Forms: all four; shifts at which the frame (right) contains the template (left); scores product and
-// zncc; results surface and peak; fp32.
+// Forms: all four; shifts at which the frame (right) contains the template (left); scores product
+// and zncc; results surface and peak; fp32.
 // Parameters, run-time: template_tile, shifts_per_block, as of template_pearson_tiled, with fewer
 // values, since each point is compiled.
 // Limits: those of template_pearson_tiled; CUDA 12.8 and NVRTC. XCORR_CACHE_DIR names the folder of
