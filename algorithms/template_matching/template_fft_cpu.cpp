@@ -4,8 +4,8 @@
 //   - The mean of the window cancels in the numerator, so the sliding-window paper's "prevents an
 //     efficient frequency domain implementation" does not hold: a score is one product of spectra
 //     and one inverse transform.
-//   - The frame is divided into tiles, each with its own pivot (cpu_tiles.hpp). So transforms may be
-//     float32 and stay in a cache. The spectrum of a tile serves all templates, and that of a
+//   - The frame is divided into tiles, each with its own pivot (cpu_tiles.hpp). So transforms may
+//     be float32 and stay in a cache. The spectrum of a tile serves all templates, and that of a
 //     template serves all tiles and frames. Of the sides that transform fast, a tile has those for
 //     which the predicted time of the whole frame is smallest.
 //   - With masks each sum is a product of spectra too, in float64.
