@@ -11,7 +11,7 @@
 namespace xcorr::tiled {
 
 enum class Panels {
-  one,  // one panel at a time
+  one,      // one panel at a time
   sliding,  // two left panels; a ring of right columns, most of which the next panel needs too
 };
 

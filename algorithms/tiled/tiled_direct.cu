@@ -14,7 +14,7 @@
 //
 // Forms: all; fp32.
 // Parameters, compile-time:
-//   overlap_tile  4x4, 4x8, 8x4  shifts of a thread, sy x sx. In this order they give 21, 32, 43 FMAs
+//   overlap_tile  4x4, 4x8, 8x4  shifts per thread, sy x sx. In this order they have 21, 32, 43 FMAs
 //                                for each 16-byte access to shared memory, and 24, 16, 16 warps on
 //                                an SM
 //   sums          plain, blocked  tile 4x8 only. blocked adds sums of at most 252 products to

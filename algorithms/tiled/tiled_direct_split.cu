@@ -42,9 +42,9 @@ struct Shares {
   int first_sy, first_sx, out_rows, out_cols;
   int sy_base, sx_base;      // shift of the first tile
   int tile_rows, tile_cols;  // tiles in the window
-  int units;  // per pair: tiles, or groups of four tiles
+  int units;                 // per pair: tiles, or groups of four tiles
   Divider unit_cols, rights_per_left;
-  std::uint32_t rights_back;  // n-to-m: the rights start again for each left
+  std::uint32_t rights_back;                         // n-to-m: the rights start again for each left
   int threads_log, left_width_log, right_width_log;  // threads of a block; chunks of a staged row
   int left_pitch, right_pitch, rights_at;            // in shared memory
   bool left_aligned, right_aligned;
@@ -136,7 +136,7 @@ class LaneTile {
 
  private:
   static constexpr int kParts = kCols / kChunk + 1;  // chunks per window
-  static constexpr int kSlots = 4;  // right rows kept in registers
+  static constexpr int kSlots = 4;                   // right rows kept in registers
   static_assert(kRows <= kSlots);
 
   static __device__ __forceinline__ void load(const float* right, Chunk (&parts)[kParts]) {

@@ -63,7 +63,7 @@ struct LanePairs {
   }
 
   int left_first, left_count, right_first, right_count;
-  int left_lanes;  // left lanes that have pairs
+  int left_lanes;    // left lanes that have pairs
   Index first_pair;  // of lane 0; the next left lane is `rights_per_left` pairs further
 
  private:
@@ -83,12 +83,12 @@ struct Tiling {
   // Lanes of a warp are divided over rights (fastest), columns, rows and lefts; warps of a block
   // over columns and rows.
   int col_lanes_log, row_lanes_log, warp_cols_log;
-  int sy_base, sx_base;  // shift of the first tile: a multiple of the tile
+  int sy_base, sx_base;          // shift of the first tile: a multiple of the tile
   int rows_count, cols_count;    // blocks along the shifts
   int rows_centre, cols_centre;  // blocks with the most work
   Divider groups, shifts, cols;  // pairs; blocks per group; blocks along columns
-  bool groups_last;  // blocks of the same shifts are neighbours
-  int panel_rows, panel_cols;  // of the left matrix
+  bool groups_last;              // blocks of the same shifts are neighbours
+  int panel_rows, panel_cols;    // of the left matrix
   int left_pitch, left_stride, right_pitch, right_stride, rights_at;  // in shared memory
   bool left_aligned, right_aligned;
 };

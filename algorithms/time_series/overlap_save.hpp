@@ -29,7 +29,7 @@ struct Segments {
   }
 
   Index points;  // N
-  Index valid;  // outputs of a segment per template
+  Index valid;   // outputs of a segment per template
   Index count;
 };
 

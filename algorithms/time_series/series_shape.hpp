@@ -28,8 +28,8 @@ struct SeriesShape {
   Index templates;
   Index channels;
   Index length;  // of a template, in samples
-  Index pitch;  // samples between channels of the signal
-  Index first;  // the sample at which output 0 begins
+  Index pitch;   // samples between channels of the signal
+  Index first;   // the sample at which output 0 begins
   Index shifts;  // outputs per template
 };
 

@@ -24,9 +24,9 @@
 //   warps_per_block  4, 8       warps that share the templates and the signal
 // Limits: compute capability 8.0 or higher. An infinity or a NaN may also reach outputs up to 7
 // shifts away from those whose sums contain it.
-// Measured (H200, 16 templates x 256 samples, 4.32 million shifts, N = 128, mma, keep, 4 warps): 172
-// us a call. The tensor cores alone need 120 us at the rate that mma.sync reaches on Hopper, 62 % of
-// the dense one (docs/notebook/2026-11-time-series-tensor-cores.md).
+// Measured (H200, 16 templates x 256 samples, 4.32 million shifts, N = 128, mma, keep, 4 warps):
+// 172 us a call. The tensor cores alone need 120 us at the rate that mma.sync reaches on Hopper, 62
+// % of the dense one (docs/notebook/2026-11-time-series-tensor-cores.md).
 #include "algorithms/time_series/tf32.hpp"
 #include "algorithms/time_series/warp_plan.hpp"
 #include "harness/variant.hpp"

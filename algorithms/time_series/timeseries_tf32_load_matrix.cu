@@ -20,7 +20,7 @@ namespace {
 class LoadedMatrices {
  public:
   static constexpr int kStep = 8, kRegisters = 6;
-  static constexpr int kRows = 8;  // rows of a right matrix
+  static constexpr int kRows = 8;       // rows of a right matrix
   static constexpr int kAlignment = 8;  // alignment of wmma.load, in words
 
   static std::size_t words(int panel, int shifts) {

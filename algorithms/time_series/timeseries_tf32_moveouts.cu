@@ -51,7 +51,7 @@ __device__ __forceinline__ Memory memory_of(const Memory& memory, const Series& 
 struct Side {
   const float* first;
   const Index* offsets;  // null: dense
-  Index pitch;  // of dense rows
+  Index pitch;           // of dense rows
   __device__ __forceinline__ Rows<float> of(int matrix, int channels) const {
     const Index row = static_cast<Index>(matrix) * channels;
     return offsets ? Rows<float>{first, 0, offsets + row} : Rows<float>{first + row * pitch, pitch};

@@ -6,7 +6,8 @@
 // Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
 // channels, which are summed; tf32. Scores: product, ncc, zncc. Results: surface, above. No
 // parameters.
-// Limits: those of timeseries_tf32_wgmma; for scores and thresholds those of timeseries_tf32_detect.
+// Limits: those of timeseries_tf32_wgmma; for scores and thresholds those of
+// timeseries_tf32_detect.
 #include "algorithms/time_series/detection/tf32_plan.hpp"
 #include "algorithms/time_series/detection/warpgroup.hpp"
 #include "algorithms/time_series/warpgroup_tf32.hpp"

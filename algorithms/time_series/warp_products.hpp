@@ -36,8 +36,8 @@
 
 namespace xcorr::time_series {
 
-inline constexpr int kGroup = 16;  // templates per product
-inline constexpr int kColumns = 8;  // shifts per product
+inline constexpr int kGroup = 16;     // templates per product
+inline constexpr int kColumns = 8;    // shifts per product
 inline constexpr int kMostWarps = 8;  // per block
 // Max samples of a panel.
 inline constexpr int kMostPanel = static_cast<int>(small_if_emulated(512, 80));
@@ -58,7 +58,7 @@ struct Series {
 // How a launch divides a problem. Set on the host, passed to the kernel by value.
 struct Cut {
   int panel;        // samples, a multiple of 16
-  int tiles;  // tiles of shifts; a block computes one at a time
+  int tiles;        // tiles of shifts; a block computes one at a time
   int first_group;  // group of templates of blockIdx.y = 0
 };
 

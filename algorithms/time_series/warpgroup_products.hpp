@@ -57,9 +57,9 @@ inline constexpr int kTileShifts =
 // Lengths of the operands in shared memory. Set on the host, passed to the kernel by value.
 struct WarpgroupLayout {
   int templates, channels, length, pitch, first, shifts;  // as in SeriesShape
-  int tiles;  // tiles of shifts
-  int steps, panel_steps;  // steps of a channel (K) and of a panel
-  int samples;  // samples of a channel that a block needs
+  int tiles;                                              // tiles of shifts
+  int steps, panel_steps;                                 // steps of a channel (K) and of a panel
+  int samples;                                            // samples of a channel that a block needs
   int plane;                                              // parts of a plane
   int channel_words, panel_words;  // of a channel per block, of a panel per warpgroup
 

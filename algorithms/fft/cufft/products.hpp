@@ -21,8 +21,8 @@ struct Hadamard {
   const V* left;
   const V* right;
   V* product;
-  Index in_line, out_line;  // accesses between lines of inputs and of products
-  Index vectors;  // accesses between slots
+  Index in_line, out_line;     // accesses between lines of inputs and of products
+  Index vectors;               // accesses between slots
   Divider vector, group, run;  // accesses per line; groups of slots; slots per run
   std::uint32_t threads, slots, runs, items;
   bool shared_rights;

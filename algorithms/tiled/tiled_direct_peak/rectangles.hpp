@@ -18,9 +18,9 @@ struct Part {
 
 // Set on the host, passed to the kernels by value.
 struct Rectangles {
-  int count;  // per pair
+  int count;                     // per pair
   int shared_rows, shared_cols;  // with each neighbour; 0 where results need no neighbours
-  int listed;  // records per rectangle, for peaks:k
+  int listed;                    // records per rectangle, for peaks:k
 };
 
 // The sorted local maxima of a rectangle for the result peak: as many as the second peak can need.
@@ -60,8 +60,7 @@ struct RectanglePlan : TilePlan {
       t.groups_last = blocks <= kManyBlocks;
     }
     const Index count = static_cast<Index>(t.rows_count) * t.cols_count;
-    rectangles.count =
-        static_cast<int>(std::min(count, kIndexLimit));  // more need too many blocks
+    rectangles.count = static_cast<int>(std::min(count, kIndexLimit));  // more need too many blocks
     rectangles.listed = q.fields.result.count;
     // Outputs, then the scratch of BlockTeam.
     const std::size_t outputs =

@@ -115,7 +115,7 @@ __device__ __forceinline__ float factor_of(const WindowSums<double>& sums, doubl
 // The same in float32, and kUnknownFactor where float32 is not precise enough.
 struct QuickFactors {
   bool centred, normalised;
-  float share, pivot;  // 1 / terms; the pivot of the sums
+  float share, pivot;     // 1 / terms; the pivot of the sums
   float least, constant;  // min sum of squares: absolute, and relative to the square of the mean
   // Squares of single samples stay far from underflow and overflow.
   __device__ __forceinline__ QuickFactors(const Series& q, const Question& asked, float pivot)

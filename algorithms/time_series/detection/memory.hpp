@@ -45,10 +45,10 @@ struct Survey {
 // The intervals that should contain the median and the median absolute deviation of a template,
 // from the coarse histogram. NaN where nothing is known.
 struct Bracket {
-  float median, deviation;  // centres of the two intervals
+  float median, deviation;            // centres of the two intervals
   float near_median, near_deviation;  // half widths of the two intervals
-  float per_bin;  // bins per unit of the score
-  float cut;  // lower bound of the threshold
+  float per_bin;                      // bins per unit of the score
+  float cut;                          // lower bound of the threshold
 };
 
 // Counts over all scores of a template that are numbers.
@@ -70,7 +70,7 @@ struct Threshold {
 };
 
 struct State {
-  std::uint32_t unknown;  // nonzero: a bracket does not contain its value
+  std::uint32_t unknown;     // nonzero: a bracket does not contain its value
   std::uint32_t candidates;  // number found, which may exceed the capacity of the list
   std::uint32_t not_scores;  // shifts whose window has an infinity or a NaN
   std::uint32_t arrived;     // blocks at barriers of the grid
@@ -80,9 +80,9 @@ struct State {
 // multiple of the group.
 struct Memory {
   float* templates;  // [templates][channels][length], prepared
-  float* units;  // [templates]: sums of products with ones; for zncc, with 0, 1, 2 and so on
-  float* centres;  // [templates]: a value near the median, for the survey; for zncc 0
-  float* factors;  // [shifts of all tiles]
+  float* units;      // [templates]: sums of products with ones; for zncc, with 0, 1, 2 and so on
+  float* centres;    // [templates]: a value near the median, for the survey; for zncc 0
+  float* factors;    // [shifts of all tiles]
   float* means;      // [channels][chunks], see mean_of_chunks
   State* state;
   std::uint32_t* survey;       // [padded][Survey::kBins]
@@ -94,20 +94,20 @@ struct Memory {
   Selection* selections;       // [padded]
   Threshold* thresholds;       // [padded]
   Detection* candidates;
-  int chunks, parts;  // per channel
-  int bins;  // per bracket
+  int chunks, parts;             // per channel
+  int bins;                      // per bracket
   std::uint32_t candidate_list;  // capacity
-  std::uint32_t cleared;  // words from `state` on that each call clears
+  std::uint32_t cleared;         // words from `state` on that each call clears
 };
 
 // What the problem requires of the products.
 struct Question {
   bool centred;         // zncc
-  bool normalised;  // ncc, zncc: a line is subtracted from the signal
-  float limit;  // largest possible score
+  bool normalised;      // ncc, zncc: a line is subtracted from the signal
+  float limit;          // largest possible score
   double deviations;    // of `above:8mad`
-  float per_bin;  // bins per unit of the score
-  bool surveyed;  // thresholds come from brackets, if these are valid
+  float per_bin;        // bins per unit of the score
+  bool surveyed;        // thresholds come from brackets, if these are valid
   AboveHeader* header;  // null for surfaces
   unsigned long long capacity;
 };

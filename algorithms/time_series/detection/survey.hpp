@@ -40,7 +40,7 @@ inline constexpr int kMostOwnLength = FactorMemory<kSurveyThreads>::kMore - 2 * 
 struct SurveyShape {
   WarpShape warps;
   int tiles, blocks;  // tiles to survey, and blocks that survey; further blocks compute factors
-  int factors;  // of all tiles; 0 where they exist already
+  int factors;        // of all tiles; 0 where they exist already
 
   // Bins, with rows in different banks; per template the sum of squares and the centre.
   static constexpr int kPitch = Survey::kBins + 1;

@@ -73,7 +73,7 @@ struct WarpgroupShape {
   WarpgroupLayout layout;
   int tile_shifts;
   int line_chunks;  // chunks of a channel whose means a tile needs
-  int words;  // of dynamic shared memory, a multiple of 4; further data of a kernel follow
+  int words;        // of dynamic shared memory, a multiple of 4; further data of a kernel follow
 
   int threads() const { return kWarpgroups * kWarpgroup; }
   int tiles() const { return layout.tiles; }

@@ -16,10 +16,10 @@ struct FftArguments {
   const Complex* powers;  // w_n^k, k < n
   Complex* spectra;       // [templates][channels][n], in the order of the threads that use them
   Index pitch;            // of the signal
-  Index samples;  // of a channel that are used
+  Index samples;          // of a channel that are used
   Index shifts;
   int template_count, channels, length;
-  int valid;  // outputs per segment
+  int valid;    // outputs per segment
   Index pairs;  // pairs of segments
   float scale;  // of a transform and its inverse
 };

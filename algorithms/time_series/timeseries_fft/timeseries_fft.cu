@@ -67,7 +67,7 @@ void store_all_powers(int n, Complex* to, void* stream) {
 // Launch parameters of one segment length.
 struct GroupShape {
   int threads;  // per block
-  int groups;  // per block
+  int groups;   // per block
   Index bytes(Index spectra) const { return fixed_bytes + spectra * spectrum_bytes; }
   Index fixed_bytes, spectrum_bytes;  // of shared memory
 };
