@@ -11,18 +11,13 @@
 // Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only.
 // Parameters, compile-time:
 //   shifts_per_thread  1, 4, 8  neighbouring X0 per thread. With 1 a product needs one access to
-//   shared
-//                               memory, and a fourth of an access for the pixel at x. With 8 the
-//                               right
-//                               line slides through registers: 64 products for 4 accesses of 16
-//                               bytes
+//                               shared memory, and a fourth of an access for the pixel at x. With 8
+//                               the right line slides through registers: 64 products for 4 accesses
+//                               of 16 bytes
 //   sums  float, integer        float: additions in float32 for all data. integer: the paper's
-//   exact
-//                               additions of 32-bit integers, for panels whose values are whole
-//                               numbers
-//                               with magnitudes of at most 255. The kernel tests every value that
-//                               it
-//                               loads, and adds other panels in float32
+//                               exact additions of 32-bit integers, for panels whose values are
+//                               whole numbers with magnitudes of at most 255. The kernel tests
+//                               every value that it loads, and adds other panels in float32
 // Parameters, run-time:
 //   lines_per_thread  1, 4, 16  lines that a thread sums before its addition: with more lines fewer
 //                               additions and fewer blocks

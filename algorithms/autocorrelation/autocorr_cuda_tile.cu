@@ -11,8 +11,7 @@
 // Four steps:
 //   1. A kernel copies the image into the workspace with rows of whole vectors of 16 bytes.
 //   2. A thread walks down the rows of 8 left columns (tile_sums.hpp): 256 products for 6 accesses
-//   to
-//      shared memory. Meanwhile the next tile is copied asynchronously.
+//      to shared memory. Meanwhile the next tile is copied asynchronously.
 //   3. A block takes an equal share of the rows of all tasks. At the end of a task, or after
 //      kTilesOfASum tiles, the threads of a block add their sums for the same shifts, and the block
 //      writes one value for each shift of the task. This bounds the number of products per float32

@@ -2,10 +2,9 @@
 // single large surface uses a whole GPU. The rules are those of peaks.hpp.
 //
 //   tops_kernel     the first largest output of each part of a surface; a kernel that computes
-//   outputs
-//                   may write these instead
+//                   outputs may write these instead
 //   seconds_kernel  the largest local maximum of each part outside the 5 x 5 outputs around the
-//   peak
+//                   peak
 //   records_kernel  the record, one warp per pair
 #pragma once
 

@@ -8,8 +8,7 @@
 // (window_pivot). The sums of a window are computed with additions only. A thread has neighbouring
 // windows, which share all elements but the first and the last few:
 //
-//   window j of a run of n   [ elements j to n - 1 | elements of all windows | the next j elements
-//   ]
+//   window j of a run of n   [ elements j to n - 1 | common elements | the next j elements ]
 //
 // Therefore an outlier or an infinity leaves no error in windows that do not contain it. Columns
 // come first: a thread sums the windows of n rows of one column and stores the sums in shared

@@ -10,8 +10,8 @@
 //
 // Besides these names a kernel uses ordinary CUDA C++: __global__, __device__, __forceinline__,
 // __launch_bounds__, threadIdx, blockIdx, blockDim, gridDim, dim3, #pragma unroll. A variant that
-// uses features without emulation (libraries, clusters, warpgroup products) sets `.emulated =
-// false`.
+// uses features without emulation (libraries, clusters, warpgroup products) sets
+// `.emulated = false`.
 // `.emulated = false`.
 #pragma once
 

@@ -15,8 +15,9 @@
 namespace xcorr::device {
 
 // Order between blocks of one kernel. Writes of a block before a barrier and add_release() are
-// visible to a block after load_acquire() has returned the sum and a barrier. libcu++
-// (cuda::atomic_ref) generates other instructions for both: generic addresses, and a returned sum.
+// visible to another block once its load_acquire() has returned the sum and it has passed a
+// barrier. libcu++ (cuda::atomic_ref) generates other instructions for both: generic addresses, and
+// a returned sum.
 __device__ __forceinline__ void add_release(std::uint32_t* counter, std::uint32_t value) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }

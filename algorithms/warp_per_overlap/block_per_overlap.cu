@@ -5,8 +5,8 @@
 // Forms: one-to-one; fp32.
 // Parameters, run-time:
 //   block_size  64, 128, 256, 512  threads; with more threads each has fewer products, but more
-//   have
-//                                  none (at 16 x 16 no overlap has more than 256 products)
+//                                  threads have none (at 16 x 16 no overlap has more than 256
+//                                  products)
 // Limits: those of warp_per_overlap.
 // Measured (H200, one-to-one, 128 x 128, 128 threads): 15 instructions of a warp for each FMA,
 // issued in 66 % of the cycles; the L1 pipe is busy in 55 %.

@@ -10,8 +10,7 @@
 // Forms: all; fp32, fp64.
 // Parameters, run-time:
 //   overlaps_per_block  4, 16, 32  warps of a block; few warps spread evenly over the SMs, more
-//   warps
-//                                  need fewer blocks
+//                                  warps need fewer blocks
 // Limits: at most 2^30 rows or columns of a matrix, 2^31 - 1 pairs, and 2^31 - 1 outputs of a pair.
 // Measured (H200, 8:8 n-to-m, 64 x 64): 14 instructions for each FMA, two of them loads. They are
 // issued in 63 % of the cycles; the L1 pipe is busy in 66 %, the FMA pipe in 29 %.

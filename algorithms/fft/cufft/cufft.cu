@@ -19,21 +19,16 @@
 // Parameters, run time:
 //   callbacks  none:   pad, forward, hadamard, inverse and crop are separate launches.
 //              layout: the forward transform loads from the unpadded inputs and the inverse
-//              transform
-//                      stores into the outputs, through callbacks that NVRTC compiles
-//                      (callbacks.hpp)
-//                      and cuFFT links into its kernels while it plans (part of plan_us). Two
-//                      launches
-//                      less, but slower transforms: faster where launches take most of the time.
-//                      Always with real transforms and small chunks.
+//                      transform stores into the outputs, through callbacks that NVRTC compiles
+//                      (callbacks.hpp) and cuFFT links into its kernels while it plans (part of
+//                      plan_us). Two launches less, but slower transforms: faster where launches
+//                      take most of the time. Always with real transforms and small chunks.
 //   transform  real: one matrix per transform. complex: two rights per transform. complex_rows: the
 //              same, with separate transforms of rows and columns. The complex ones have no point
-//              if a
-//              left has one right.
+//              if a left has one right.
 //   chunk_mib  32 (L2 cache), 1024. 1024 has no point where 32 needs only one chunk.
 //   launch     stream: one launch after the other. graph: replayed. If pointers differ from those
-//   of
-//              the previous call, the graph is recorded again. A call with marked phases is not
+//              of the previous call, the graph is recorded again. A call with marked phases is not
 //              replayed.
 //
 // Problems with fields: with boundary circular a transform has the shape of the matrices, whatever

@@ -194,7 +194,7 @@ __device__ __forceinline__ void finish_tiles(const DeviceProblem& q, const Tilin
     }
   }
   block::barrier();
-  // Rows and columns of the rectangle in the window, then those of them that are its own.
+  // Rows and columns of the rectangle in the window, then those that belong to no other rectangle.
   const int from_row = larger(q.first_sy - at.block_sy, 0);
   const int from_col = larger(q.first_sx - at.block_sx, 0);
   const int end_row = smaller(q.first_sy + q.out_rows - at.block_sy, at.block_rows);

@@ -92,10 +92,10 @@ __device__ __forceinline__ float inverse_root(double value) {
 inline constexpr float kUnknownFactor = -1;
 
 // The factor of a shift: 0 where the window is constant up to rounding (docs/design.md, Fields of a
-// problem), NaN where it has an infinity or a NaN, kUnknownFactor where cancellation against the
-// squares about the pivot may have removed all digits. The rule of constants uses the largest
-// sample. Where the rule applies, all samples are almost equal, and their mean is used. `share` is
-// 1 / `terms`.
+// problem), NaN where it has an infinity or a NaN. It is kUnknownFactor where the squares are so
+// small beside those about the pivot that cancellation may have removed their digits. The rule of
+// constants uses the largest sample. Where the rule applies, all samples are almost equal, and
+// their mean is used. `share` is 1 / `terms`.
 __device__ __forceinline__ float factor_of(const WindowSums<double>& sums, double terms,
                                            double share, double pivot, const Question& asked) {
   if (!(sums.squares - sums.squares == 0)) return not_a_number();

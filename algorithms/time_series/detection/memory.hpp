@@ -81,7 +81,7 @@ struct State {
 struct Memory {
   float* templates;  // [templates][channels][length], prepared
   float* units;      // [templates]: sums of products with ones; for zncc, with 0, 1, 2 and so on
-  float* centres;    // [templates]: a value near the median, for the survey; for zncc 0
+  float* centres;    // [templates]: near the middle of the scores, for the survey; for zncc 0
   float* factors;    // [shifts of all tiles]
   float* means;      // [channels][chunks], see mean_of_chunks
   State* state;

@@ -82,7 +82,7 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
 }
 
 // The mean of a template's ncc scores at kChunksOfBlock evenly spaced shifts, one per warp. It is
-// near the median of all scores, also where signal and template are far from 0. A shift without a
+// near the middle of all scores, also where signal and template are far from 0. A shift without a
 // finite score counts as 0. Called by the threads that prepared the template.
 __device__ __forceinline__ float centre_of_scores(const Series& q, const float* prepared,
                                                   const float* signal) {

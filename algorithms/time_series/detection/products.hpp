@@ -16,8 +16,8 @@
 // a drifting mean is far from it.
 //
 // An infinity or a NaN in the signal is multiplied as 0. The factors of the shifts whose windows
-// contain it are NaN, and so are only the scores of these shifts. Factors beyond the last shift are
-// NaN too, so that code that counts scores needs no test for the end.
+// contain it are NaN, so that only the scores of these shifts are NaN. Factors beyond the last
+// shift are NaN too, so that code that counts scores needs no test for the end.
 #pragma once
 
 #include <algorithm>
@@ -202,7 +202,7 @@ __device__ __forceinline__ void list_scores(Sums& sums, const Factors& factors, 
   if (warp::lane() == warp::kSize - 1) slot = atomic_add(counter, static_cast<Count>(up_to));
   slot = warp::shuffle(slot, warp::kSize - 1) + static_cast<Count>(up_to - mine);
   if (mine == 0) return;
-  // The scores are computed again, because registers for them are not available since the count.
+  // The scores are computed again, because no registers are left to keep them since the count.
   each_sum(sums, factors.again(), [&](int half, int shift, float sum, float factor) {
     const float score = score_of(sum, factor, limit);
     if (!(score >= least[half])) return;

@@ -30,9 +30,9 @@ __device__ __forceinline__ bool is_unknown(const Memory& memory) {
   return memory.state->unknown != 0;
 }
 
-// Up to this template length the survey computes the factors of its tiles itself. Meanwhile other
-// blocks of its kernel compute the factors of all tiles, which are not read before the scores are
-// counted.
+// For templates of up to kMostOwnLength samples the survey computes the factors of its tiles
+// itself. Meanwhile other blocks of its kernel compute the factors of all tiles, which are not read
+// before the scores are counted.
 inline constexpr int kSurveyThreads = 4 * warp::kSize;
 inline constexpr int kMostOwnLength = FactorMemory<kSurveyThreads>::kMore - 2 * kRun;
 

@@ -133,8 +133,8 @@ __global__ void __launch_bounds__(kThresholdThreads, 1)
   const Bins at = bins_of_ranks<0>(of_median, counts.below, 0, ranks);
   // Distance of the median from the estimated median, in bins.
   const int moved = (at.of[0] + at.of[1]) / 2 - half, size = moved < 0 ? -moved : moved;
-  // Bin i of the deviations counts the scores above the median that are i + `moved` bins from the
-  // estimated median, and those below it that are i - `moved` bins from it.
+  // Bin i of the deviations counts the scores above the median whose distance from the estimated
+  // median is `moved` bins larger, and those below it whose distance is `moved` bins smaller.
   const int side = moved < 0 ? 2 : 1;
   std::int32_t nearer = 0, of_deviation[kOfThread];
   for (int i = thread; i < size; i += kThresholdThreads) {

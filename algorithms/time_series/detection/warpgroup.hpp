@@ -1,16 +1,17 @@
 // The products of detection with warpgroups. They are those of warpgroup_products.hpp, with a line
 // subtracted from each tile, in another order.
 //
-// After its products a warpgroup computes scores and counts or stores them. This takes the time of
-// many instructions. Therefore the two warpgroups of a block multiply in turns: while one
-// multiplies, the other uses its sums. Without turns all warpgroups of an SM multiply at the same
-// time, and then no warpgroup multiplies. After its last product a warpgroup signals the other
-// warpgroup and continues. A warpgroup waits only before its first product (Turns). It may still
-// read the factors of a tile while the other warpgroup multiplies the next tile and the tile after
-// that is copied. Shared memory therefore holds the factors of three tiles.
+// After its products a warpgroup computes scores from its sums and counts or stores them. This
+// takes the time of many instructions. Therefore the two warpgroups of a block multiply in turns:
+// while one multiplies, the other computes scores. Without turns all warpgroups of an SM multiply
+// at the same time, and later the tensor cores idle while all compute scores. After its last
+// product a warpgroup signals the other warpgroup and continues. A warpgroup waits only before its
+// first product (Turns). It may still read the factors of a tile while the other warpgroup
+// multiplies the next tile and the tile after that is copied. Therefore shared memory holds the
+// factors of three tiles.
 //
-// No thread waits for the signal. A thread starts an asynchronous copy of its part of the next
-// tile. One turn later it subtracts the line from these samples and rounds them (TileCopy).
+// Loads of the signal overlap products. A thread starts an asynchronous copy of its part of the
+// next tile. One turn later it subtracts the line from these samples and rounds them (TileCopy).
 //
 // Dynamic shared memory holds: the signal of two tiles, the templates of each warpgroup, the
 // factors of three tiles, the initial sums of two tiles, the sums of products of templates and a
