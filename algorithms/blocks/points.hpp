@@ -1,5 +1,6 @@
 // Compile-time parameters. The values of a parameter are listed once, in a type. The axis of the
 // registration and the kernels of all points come from it:
+//
 //   using RightMats = PointAxis<Values<1, 2, 4, 8>, Values<2, 8>>;  // all, and those of grid=quick
 //   const bool kKernels =
 //       add_kernels<RightMats>(XCORR_ID, [](auto rights) { return kernel<rights>; });

@@ -12,7 +12,6 @@
 // __launch_bounds__, threadIdx, blockIdx, blockDim, gridDim, dim3, #pragma unroll. A variant that
 // uses features without emulation (libraries, clusters, warpgroup products) sets
 // `.emulated = false`.
-// `.emulated = false`.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,6 @@
 // A tile of 4 x 8 shifts keeps its 32 totals in registers: 128 registers without spills for compute
 // capability 8.0 and 9.0, with two blocks per SM as for the plain tile. The totals are used once
 // per at least kBlockRows steps, with 96 additions beside at least 4096 FMAs.
-// at least kBlockRows steps, with 96 additions beside at least 4096 FMAs.
 #pragma once
 
 #include "algorithms/tiled/register_tile.hpp"

@@ -1,6 +1,7 @@
 // Multi-matrix-right with grouped-overlap (paper section 4.3.3, thesis 3.5.5): the tile of
 // grouped_overlap for several right matrices at once. With r right matrices, s overlaps and l left
 // rows, r l s FMAs need 2 l + r (s + l - 1) shuffles: the left rows move once for all r.
+//
 // Forms: one-to-many, n-to-mn, n-to-m; fp32.
 // Parameters, compile-time:
 //   right_mats           1, 2, 4  r, as in multi_matrix_right

@@ -11,7 +11,6 @@
 //
 // Elements outside a matrix are zero in the buffers. Therefore edges, incomplete tiles and missing
 // matrices need no conditions in the steps. Only outputs that exist are written.
-// exist are written.
 #pragma once
 
 #include "algorithms/blocks/overlap_geometry.hpp"
