@@ -6,13 +6,15 @@
 //   rectangle  as many tasks for every overlap as the tallest overlap has stripes; some are empty
 //   triangle   exactly one task per stripe
 //
-// With H = min(left rows, right rows), the height of an overlap over the shifts sy of the full
-// window rises by one from 1 to H, stays constant, and falls to 1. With r = rows_per_task and q = h
-// / r, the number of stripes of the first h shifts is T(h) = ceil(1/r) + ... + ceil(h/r) = r q (q +
-// 1) / 2 + (h mod r) (q + 1). The shift of a task on the rising side is the inverse of this: all
-// heights in (r q, r (q + 1)] have q + 1 stripes, and q is the largest number whose triangular
-// number is at most task / r. The falling side is the mirror image. A partial window starts inside
-// the full window.
+// Over the shifts sy of the full window the height of an overlap rises by one from 1 to H, stays
+// constant, and falls to 1. H is min(left rows, right rows), r is `rows_per_task`, and q is h / r.
+// The number of stripes of the first h shifts is
+//
+//   T(h) = ceil(1/r) + ... + ceil(h/r) = r q (q + 1) / 2 + (h mod r) (q + 1)
+//
+// The shift of a task on the rising side is the inverse of this: all heights in (r q, r (q + 1)]
+// have q + 1 stripes, and q is the largest number whose triangular number is at most task / r. The
+// falling side is the mirror image. A partial window starts inside the full window.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +27,9 @@ namespace xcorr::device {
 
 __host__ __device__ constexpr std::uint32_t triangular(std::uint32_t q) { return q * (q + 1) / 2; }
 
-// The largest q with triangular(q) <= n, exact for n <= 2^30. sqrt(2 n) is above q and below q +
-// 3/2. These margins exceed the rounding error of a float, so that its integer part is q or q + 1.
+// The largest q with triangular(q) <= n, exact for n <= 2^30. sqrt(2 n) is above q and below
+// q + 3/2. These margins exceed the rounding error of a float, so that its integer part is q or
+// q + 1.
 __host__ __device__ inline std::uint32_t triangular_root(std::uint32_t n) {
   const auto q = static_cast<std::uint32_t>(std::sqrt(2.0f * static_cast<float>(n)));
   return triangular(q) > n ? q - 1 : q;
