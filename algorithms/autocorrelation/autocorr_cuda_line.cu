@@ -1,35 +1,36 @@
-// The line kernel of the ISS paper (section 4.3, Listing 1, Fig. 8): a block has two lines of the
-// image in shared memory, y0 and y1 = y0 + Y0, a thread sums their products for its shift X0, and adds
-// the sum to the output by one atomic addition. The grid is lines x Y0. Derived from
+// The line kernel of the ISS paper (section 4.3, Listing 1, Fig. 8). A block has two lines of the
+// image in shared memory, y0 and y1 = y0 + Y0. A thread sums their products for its shift X0 and
+// adds the sum to the output with one atomic addition. The grid is lines x Y0. Derived from
 // autocorr_cuda_simple.
 //
-// Kept of the paper: the grid, the two lines, threads over X0, one addition a thread. Beyond it: any
-// R (chunks of shifts where a block has fewer threads), lines of any length (panels of 256 columns),
-// several lines in a block where the shifts are fewer than 256 threads, and rows of negative Y0 that
-// are mirrored where the window has both halves. The first value of each parameter is the paper's.
+// As in the paper: the grid, the two lines, threads over X0, one addition per thread. Beyond the
+// paper: any R (chunks of shifts if a block has too few threads), lines of any length (panels of
+// 256 columns), several lines per block if there are fewer than 256 shifts, and mirrored rows of
+// negative Y0 if the window has both halves. The first value of each parameter is the paper's.
 //
-// Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only.
+// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only.
 // Parameters, compile-time:
-//   shifts_per_thread  1, 4, 8  neighbouring X0 of a thread. With 1 a product takes one access of
-//                               shared memory, and a fourth of one for the pixel at x. With 8 the
-//                               right line slides through registers: 64 products for 4 accesses of
-//                               16 bytes
-//   sums  float, integer        float: additions in float32, whatever the data are. integer: the
-//                               paper's additions of 32-bit integers, exact, for panels whose values
-//                               are whole numbers of at most 255 in size. The kernel looks at every
-//                               value that it loads, and adds panels with others in float32
+//   shifts_per_thread  1, 4, 8  neighbouring X0 per thread. With 1 a product needs one access to
+//                               shared memory, and a fourth of an access for the pixel at x. With 8
+//                               the right line slides through registers: 64 products for 4 accesses
+//                               of 16 bytes
+//   sums  float, integer        float: additions in float32 for all data. integer: the paper's
+//                               exact additions of 32-bit integers, for panels whose values are
+//                               whole numbers with magnitudes of at most 255. The kernel tests
+//                               every value that it loads, and adds other panels in float32
 // Parameters, run-time:
-//   lines_per_thread  1, 4, 16  lines that a thread sums before its addition: fewer additions, fewer
-//                               blocks
-// Integers: products of 8-bit values and their sums over 256 columns are exact in float32, so that
-// they are made by the same instructions and then added to 32-bit integers. The paper adds all lines
-// into one 32-bit integer. At shift 0 an image of 1500 x 750 exceeds 2^32 if its root mean square is
-// above 61 of 255. Here an integer takes no more lines than fit, and a second kernel adds up.
-// Limits: `integer` takes lines of up to 33,025 columns. An infinity or a NaN may reach outputs whose
-// overlaps do not contain it.
-// What limits it: with 1 shift a thread, 5 accesses of shared memory for 4 products, so that at most a
-// fifth of the FMA rate is left; with 8, one issue slot in seven that is no product, the products
-// with zeros beside the image, and barriers: two for each panel.
+//   lines_per_thread  1, 4, 16  lines that a thread sums before its addition: with more lines fewer
+//                               additions and fewer blocks
+// Integers: products of 8-bit values and their sums over 256 columns are exact in float32.
+// Therefore the same instructions compute them, and the results are added to 32-bit integers. The
+// paper adds all lines into one 32-bit integer. At shift 0 an image of 1500 x 750 exceeds 2^32 if
+// its root mean square is above 61 of 255. Here an integer sums only as many lines as fit, and a
+// second kernel adds the integers.
+// Limits: `integer` supports lines of up to 33,025 columns. An infinity or a NaN may reach outputs
+// whose overlaps do not contain it.
+// What limits it: with 1 shift per thread, 5 accesses to shared memory for 4 products, so that at
+// most a fifth of the FMA rate is possible; with 8, one issue slot in seven that is no product,
+// products with zeros beside the image, and two barriers per panel.
 #include <array>
 #include <limits>
 
@@ -44,7 +45,7 @@ constexpr Index kMostWhole = std::numeric_limits<int>::max();
 
 bool adds_integers(const PlanRequest& request) { return request.params.get("sums") == "integer"; }
 
-// Lines whose products of 8-bit values fit an integer.
+// Lines whose products of 8-bit values fit into an integer.
 Index lines_of_an_integer(const Problem& q) { return kMostWhole / (kSquare * q.left.cols); }
 
 LineTasks tasks_of(const PlanRequest& request) {
@@ -54,7 +55,7 @@ LineTasks tasks_of(const PlanRequest& request) {
           most};
 }
 
-// Groups of lines that share an integer, and how many integers an output has.
+// Groups of lines that share an integer, and the number of integers per output.
 struct Integers {
   Integers(const Problem& q, const LineTasks& of)
       : groups(static_cast<int>(
@@ -62,10 +63,11 @@ struct Integers {
         count(ceil_div(of.groups, groups)),
         elements(q.out_elements()) {}
   int groups, count;
-  Index elements;  // outputs: the integers of one group lie this far from those of the next
+  Index elements;  // outputs; also the distance between the integers of two groups
 };
 
-// grid: groups of lines x chunks of shifts, tasks (in a stride). `whole` is not used without kWhole.
+// grid: groups of lines x chunks of shifts (x), tasks in a stride (y). `whole` is unused without
+// kWhole.
 template <int kShifts, bool kWhole>
 __global__ void __launch_bounds__(kMostThreads, (kBlocksResident<kShifts, kWhole>))
     autocorr_cuda_line_kernel(LineTasks q, Integers integers, const float* __restrict__ images,
@@ -89,7 +91,8 @@ __global__ void __launch_bounds__(kMostThreads, (kBlocksResident<kShifts, kWhole
   });
 }
 
-// Adds the integers of each computed output, and mirrors it. grid: columns, tasks (in a stride).
+// Adds the integers of each computed output, and mirrors it. grid: columns (x), tasks in a stride
+// (y).
 __global__ void __launch_bounds__(kFinishThreads)
     autocorr_cuda_line_finish(LineTasks q, Integers integers, const int* __restrict__ whole,
                               float* __restrict__ out) {

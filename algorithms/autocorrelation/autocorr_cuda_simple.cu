@@ -1,22 +1,23 @@
 // The simple CUDA program of the ISS paper (section 4.3, before its line kernel): a thread has one
-// shift (X0, Y0) and sums over the pixels with two loops. Derived from autocorr_simple: the loops over
-// shifts become threads. The paper binds the image to a texture; here the loads take the read-only
-// path, which the same cache serves. A line has a sum of its own, as a column has in autocorr_simple.
+// shift (X0, Y0) and sums over the pixels with two loops. Derived from autocorr_simple: the loops
+// over shifts become threads. The paper binds the image to a texture; here the loads use the
+// read-only path, which has the same cache. Each line has a separate sum, as each column has in
+// autocorr_simple.
 //
-// Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only.
+// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only.
 // No parameters: a block is 32 shifts sx wide and 4 shifts sy high. No symmetry.
-// Limits: at most 2^31 - 1 rows and columns. A product takes two loads from the L1 cache. Half a plane
-// up to R = 100 has 20,301 shifts, fewer threads than a GPU holds, and each of them sums a million
-// products one after the other.
+// Limits: at most 2^31 - 1 rows and columns. A product needs two loads from the L1 cache. Half a
+// plane up to R = 100 has 20,301 shifts, fewer than the threads that a GPU holds, and each of them
+// sums a million products one after the other.
 #include "algorithms/blocks/plan.hpp"
 
 namespace xcorr::autocorrelation {
 namespace {
 
 constexpr int kWidth = warp::kSize, kHeight = 4;
-constexpr int kBlocksResident = 8;  // so that the compiler takes 64 registers and spills none
+constexpr int kBlocksResident = 8;  // the compiler then uses 64 registers and spills none
 
-// grid: columns, rows (in a stride), pairs (in a stride).
+// grid: columns (x), rows in a stride (y), pairs in a stride (z).
 __global__ void __launch_bounds__(kWidth* kHeight, kBlocksResident)
     autocorr_cuda_simple_kernel(Geometry q, const float* __restrict__ images,
                                 float* __restrict__ out) {

@@ -1,27 +1,28 @@
-// Register tiling over both directions of shifts: a thread has 8 neighbouring sx of 4 neighbouring sy,
-// 32 sums, where a thread of autocorr_cuda_two_kernels has shifts of one row only. A right row in
-// shared memory then serves 4 rows of shifts. Derived from autocorr_cuda_two_kernels, of which the
-// second kernel is kept.
+// Register tiles over both directions of shifts: a thread has 8 neighbouring sx of 4 neighbouring
+// sy, 32 sums. A thread of autocorr_cuda_two_kernels has shifts of one row only. Here a right row
+// in shared memory serves 4 rows of shifts. Derived from autocorr_cuda_two_kernels; the second
+// kernel is the same.
 //
-// Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only. The order of
+// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only. The order of
 // all additions is fixed on a device.
 // Parameters, run-time:
-//   threads          128, 256, 512  of a block at most: an SM has registers for 512 in all
-//   rows_per_thread  8, 24, 48      rows of a tile that a thread takes, at most
+//   threads          128, 256, 512  max threads of a block: an SM has registers for 512 in total
+//   rows_per_thread  8, 24, 48      max rows of a tile per thread
 // Four steps:
 //   1. A kernel copies the image into the workspace with rows of whole vectors of 16 bytes.
-//   2. A thread walks down the rows of 8 left columns (tile_sums.hpp): 256 products for 6 accesses of
-//      shared memory. The next tile is copied asynchronously meanwhile.
-//   3. A block takes an equal share of the rows of all tasks. Where a task ends, or after
+//   2. A thread walks down the rows of 8 left columns (tile_sums.hpp): 256 products for 6 accesses
+//      to shared memory. Meanwhile the next tile is copied asynchronously.
+//   3. A block takes an equal share of the rows of all tasks. At the end of a task, or after
 //      kTilesOfASum tiles, the threads of a block add their sums for the same shifts, and the block
-//      writes one value for each shift of the task. So no sum in float32 has too many products.
+//      writes one value for each shift of the task. This bounds the number of products per float32
+//      sum.
 //   4. A last kernel adds the values of the blocks, and mirrors rows.
-// The host chooses how many octets of sx a block has, and how its threads share a tile, by the number
-// of instructions (tile_tasks.hpp).
-// Limits: at most 2^20 rows and columns; compute capability 8.0 (asynchronous copies). An infinity or
-// a NaN may reach outputs whose overlaps do not contain it.
-// What limits it: the FMA rate. Of the issue slots, 2.5 % read shared memory. More is lost to products
-// with zeros: the warps of a block take the columns of the widest overlap of their shifts.
+// The host chooses the octets of sx per block and the division of a tile among threads by the
+// number of instructions (tile_tasks.hpp).
+// Limits: at most 2^20 rows and columns; compute capability 8.0 (asynchronous copies). An infinity
+// or a NaN may reach outputs whose overlaps do not contain it.
+// What limits it: the FMA rate. 2.5 % of the issue slots read shared memory. Products with zeros
+// cost more: the warps of a block process the columns of the widest overlap of their shifts.
 #include "algorithms/autocorrelation/tile_sums.hpp"
 
 namespace xcorr::autocorrelation {
@@ -30,7 +31,7 @@ namespace {
 constexpr int kSumThreads = 256;
 constexpr int kTilesOfASum = static_cast<int>(small_if_emulated(32, 2));
 
-// grid: vectors of a row, rows of all images (in a stride).
+// grid: vectors of a row (x), rows of all images in a stride (y).
 __global__ void __launch_bounds__(kSumThreads)
     autocorr_cuda_tile_pad(TileTasks q, const float* __restrict__ images,
                            float* __restrict__ padded) {
@@ -42,8 +43,8 @@ __global__ void __launch_bounds__(kSumThreads)
   }
 }
 
-// grid: blocks. Block b takes steps b * steps / blocks and those after it, and has value b + task of
-// each of its tasks.
+// grid: blocks. Block b processes the steps from b * steps / blocks on, and stores its value for a
+// task at index b + task.
 __global__ void __launch_bounds__(kTileThreads, 1)
     autocorr_cuda_tile_sums(TileTasks q, const float* __restrict__ padded,
                             float* __restrict__ values) {
@@ -68,8 +69,8 @@ __global__ void __launch_bounds__(kTileThreads, 1)
     const int rows_of_tile = steps * q.rows_of_step(place.group);
     const int rows = steps * (single ? q.single_rows : kRowsOfShifts), first = below * rows;
     const Index task = q.task_of(place.pair, place.group, place.chunk);
-    // Whether a right column of the thread exists. Threads without one save energy, not time: others
-    // of their warp have some.
+    // Whether a right column of the thread exists. Skipping threads without one saves energy, not
+    // time: other threads of their warp have one.
     const int x = place.x + beside * kColumns, right_x = x + q.sx_of(place.chunk) + octet * kOctet;
     const bool overlaps =
         below < q.down && x < q.cols && right_x < q.cols && right_x + kOctet + kColumns - 1 > 0;
@@ -99,7 +100,8 @@ __global__ void __launch_bounds__(kTileThreads, 1)
   }
 }
 
-// grid: columns, computed rows of shifts of all pairs (in a stride). `blocks` are those of the sums.
+// grid: columns (x), computed rows of shifts of all pairs in a stride (y). `blocks` is the number
+// of blocks of autocorr_cuda_tile_sums.
 __global__ void __launch_bounds__(kSumThreads)
     autocorr_cuda_tile_finish(TileTasks q, Index blocks, const float* __restrict__ values,
                               float* __restrict__ out) {
@@ -116,7 +118,7 @@ __global__ void __launch_bounds__(kSumThreads)
     const Index last = first + static_cast<Index>(q.steps_of_panel(group)) * q.panels_of(chunk) - 1;
     const Index task = q.task_of(pair, group, chunk);
     float sum = 0;
-    // The block that takes step n is the last one whose share begins at or before n.
+    // The block of step n is the last one whose first step is at or before n.
     for (Index block = ((first + 1) * blocks - 1) / q.steps;
          block <= ((last + 1) * blocks - 1) / q.steps; ++block) {
       sum += values[((block + task) * kRowsOfShifts + s) * q.shifts() + at];

@@ -1,18 +1,18 @@
 // The earlier program of the ISS paper (section 2.2), for GPUs without atomic additions: the line
-// kernel writes its sums to global memory, and a second kernel adds them up. Derived from
-// autocorr_cuda_line, of which only the addition differs. "This leads to an overall decrease in
+// kernel writes its sums to global memory, and a second kernel adds them. Derived from
+// autocorr_cuda_line, from which only the addition differs. "This leads to an overall decrease in
 // performance of 25 %."
 //
-// Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only. The order of
+// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only. The order of
 // all additions is fixed.
 // Parameters, compile-time:
-//   shifts_per_thread  1, 4, 8   neighbouring X0 of a thread; the paper has 1
+//   shifts_per_thread  1, 4, 8   neighbouring X0 per thread; 1 in the paper
 // Parameters, run-time:
-//   lines_per_thread   1, 4, 16  lines that a thread sums before it writes; the paper has 1
-// The sums of a row of shifts are (lines / lines of a block) x shifts values. As many rows as 2^26 of
-// them have are in the workspace at a time, and the two kernels take turns.
-// Limits: an infinity or a NaN may reach outputs whose overlaps do not contain it. What limits the
-// line kernel; besides, a value is written and read for each sum of a block.
+//   lines_per_thread   1, 4, 16  lines that a thread sums before it writes; 1 in the paper
+// The sums of a row of shifts are (lines / lines of a block) x shifts values. The workspace holds
+// up to 2^26 values, and the two kernels run in turns over as many rows as fit.
+// Limits: an infinity or a NaN may reach outputs whose overlaps do not contain it. What limits it:
+// the limits of the line kernel; in addition, a value is written and read for each sum of a block.
 #include <array>
 #include <limits>
 
@@ -24,18 +24,18 @@ namespace {
 constexpr Index kMostValues = small_if_emulated(Index{1} << 26, 600);
 constexpr int kSumThreads = 256;
 
-// Rows of shifts whose sums are in the workspace at a time: tasks first .. first + count - 1.
+// Rows of shifts whose sums are in the workspace at once: tasks first .. first + count - 1.
 struct Turn {
   Index first, count;
 };
 
-// Value of a group of a task of the turn, in out_cols columns.
+// Index of the first value of a group of a task of this turn; out_cols values follow.
 __host__ __device__ constexpr Index value_of(const LineTasks& q, const Turn& turn, Index task,
                                              int group) {
   return ((task - turn.first) * q.groups + group) * q.out_cols;
 }
 
-// grid: groups of lines x chunks of shifts, tasks of the turn (in a stride).
+// grid: groups of lines x chunks of shifts (x), tasks of this turn in a stride (y).
 template <int kShifts>
 __global__ void __launch_bounds__(kMostThreads, (kBlocksResident<kShifts, false>))
     autocorr_cuda_two_kernels_lines(LineTasks q, Turn turn, const float* __restrict__ images,
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kMostThreads, (kBlocksResident<kShifts, false>
                 });
 }
 
-// grid: columns, tasks of the turn (in a stride).
+// grid: columns (x), tasks of this turn in a stride (y).
 __global__ void __launch_bounds__(kSumThreads)
     autocorr_cuda_two_kernels_sums(LineTasks q, Turn turn, const float* __restrict__ values,
                                    float* __restrict__ out) {

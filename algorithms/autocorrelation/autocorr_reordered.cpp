@@ -1,11 +1,11 @@
-// The reordered C++ program of the ISS paper (section 4.2), before SIMD: derived from autocorr_simple.
-// The loops run over Y0, y, X0 and innermost x, so that the two lines that are multiplied are adjacent
-// in memory and stay in the L1 cache for all X0. C2D(X0, Y0) = C2D(-X0, -Y0) then leaves half of the
-// Y0 to compute, where the window has both halves.
+// The reordered C++ program of the ISS paper (section 4.2), before SIMD: derived from
+// autocorr_simple. The loops run over Y0, y, X0 and innermost x, so that the two lines that are
+// multiplied are contiguous in memory and stay in the L1 cache for all X0. If the window has both
+// halves, C2D(X0, Y0) = C2D(-X0, -Y0) leaves half of the Y0 to compute.
 //
-// Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only.
+// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only.
 // No parameters. One thread.
-// Limits: each product waits for the addition before it, since the order of the additions of a line
+// Limits: each product waits for the previous addition, since the order of the additions of a line
 // is fixed and the compiler may not change it.
 #include "algorithms/autocorrelation/line_loops.hpp"
 

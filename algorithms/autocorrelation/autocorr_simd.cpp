@@ -1,18 +1,18 @@
-// The C++ program of the ISS paper with SIMD (section 4.2): autocorr_reordered, whose innermost sum is
-// kept in the lanes of vectors. The paper recompiles its source with other options of the compiler.
-// Here the sum over a line is written with kSums vectors, since the compiler may not reorder
-// additions of floating-point numbers: one vector would wait for the addition before it.
+// The C++ program of the ISS paper with SIMD (section 4.2): autocorr_reordered, with the innermost
+// sum in the lanes of vectors. The paper recompiles its source with other compiler options. Here
+// the sum over a line is written with kSums vectors, since the compiler may not reorder
+// floating-point additions, and a single vector would wait for the previous addition.
 //
-// SIMD: vector types of GCC and Clang, compiled once per instruction set (AVX-512, AVX2 + FMA, and the
-// baseline of the architecture: SSE2, NEON) and chosen at run time.
+// SIMD: vector types of GCC and Clang, compiled once per instruction set (AVX-512, AVX2 + FMA, and
+// the baseline of the architecture: SSE2, NEON) and chosen at run time.
 //
-// Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only. The order
-// of the additions of an output is the same for any number of threads.
+// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only. The order of
+// the additions of an output is the same for any number of threads.
 // Parameters, run-time:
-//   threads  1, all  rows of shifts are shared out. The paper's text has one thread, and OpenMP over
-//                    images beside it
-// Limits: two loads a product, so that the load units limit the time; cpu_row_streaming keeps blocks
-// of outputs in registers.
+//   threads  1, all  threads divide the rows of shifts. The paper's text has one thread, and in
+//                    addition OpenMP over images
+// Limits: two loads per product, so that the load units limit the time; cpu_row_streaming keeps
+// blocks of outputs in registers.
 #include <algorithm>
 #include <cstring>
 

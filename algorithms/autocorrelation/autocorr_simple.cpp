@@ -1,17 +1,17 @@
-// The simple C program of the ISS paper (section 4.1): two loops over the shifts X0 and Y0, and within
-// them two loops over the pixels x and y, one thread. Derived from cpu_definition. It differs in the
-// order of the loops, which the paper names as X0, Y0, x, y, so that the innermost one goes down a
+// The simple C program of the ISS paper (section 4.1): two loops over the shifts X0 and Y0, and
+// inside them two loops over the pixels x and y, one thread. Derived from cpu_definition. Only the
+// order of the loops differs: the paper names X0, Y0, x, y, so that the innermost loop goes down a
 // column: "these two pixel values will reside in locations far away from each other". The order of
-// the pixel loops is an inference from that sentence and from what section 4.2 reorders. The paper
-// multiplies 8-bit grey values; here they are float32, as all inputs are.
+// the pixel loops is inferred from that sentence and from what section 4.2 reorders. The paper
+// multiplies 8-bit grey values; here they are float32, as all inputs.
 //
-// A column has a sum of its own: one float32 number that adds up a million squares loses 1e-4 of them,
-// since squares below its last place are cut more often than they are rounded up.
+// Each column has a separate sum: a single float32 sum of a million squares loses 1e-4 of it, since
+// squares below its last place are rounded down more often than up.
 //
-// Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only.
+// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only.
 // No parameters. No symmetry: every shift of the window is computed.
-// Limits: each product waits for the addition before it, and both its values come from another cache
-// line than the last ones.
+// Limits: each product waits for the previous addition, and both its values come from a different
+// cache line than the previous ones.
 #include "harness/variant.hpp"
 
 namespace xcorr::autocorrelation {

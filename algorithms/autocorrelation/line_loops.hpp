@@ -1,6 +1,6 @@
 // The reordered loops of the ISS paper (section 4.2) on a CPU: shifts sy, lines y, shifts sx, and
-// innermost the columns x of two lines, which are adjacent in memory. Rows of negative sy are
-// mirrored where the window has the positive ones too.
+// innermost the columns x of two lines, which are contiguous in memory. Rows of negative sy are
+// mirrored if the window has the positive rows too.
 #pragma once
 
 #include <omp.h>
@@ -9,7 +9,7 @@
 
 namespace xcorr::autocorrelation {
 
-// The sum of a[x] * b[x] for x below count.
+// Returns the sum of a[x] * b[x] for x < count.
 using SumOfProducts = float (*)(const float* a, const float* b, Index count);
 
 class LineLoopsPlan final : public Plan {
@@ -24,7 +24,7 @@ class LineLoopsPlan final : public Plan {
       for (Index task = 0; task < tasks; ++task) row(call, task);
       return;
     }
-    // Rows of small sy have more lines than those of large sy.
+    // Rows of small sy have more lines than rows of large sy.
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (Index task = 0; task < tasks; ++task) row(call, task);
   }

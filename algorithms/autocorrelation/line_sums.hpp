@@ -1,12 +1,12 @@
 // Device code of the line kernels (ISS paper, section 4.3). A block has two lines of the image in
-// shared memory, y and y + sy, and a thread sums their products for its own shifts sx over a panel of
-// columns. The pixel at x is read by all threads at once; that at x + sx lies beside those of the
-// neighbouring threads.
+// shared memory, y and y + sy, and a thread sums their products for its shifts sx over a panel of
+// columns. All threads read the same pixel at x; the pixels at x + sx of neighbouring threads are
+// neighbours.
 //
-// The paper's thread has one shift. It then reads shared memory once for each product, besides the
-// pixel at x, of which one access has four. With kShifts neighbouring ones, a thread keeps the part
-// of the right line that slides past its shifts in registers: of kShifts x kShifts products it reads
-// kShifts new pixels.
+// In the paper a thread has one shift. It then reads shared memory once per product, and in
+// addition the pixel at x, four of which are one access. With kShifts neighbouring shifts a thread
+// keeps the part of the right line that slides past its shifts in registers: for kShifts x kShifts
+// products it reads kShifts new pixels.
 #pragma once
 
 #include "algorithms/autocorrelation/line_tasks.hpp"
@@ -28,7 +28,7 @@ __device__ __forceinline__ void load_fours(float* values, const float* shared) {
   }
 }
 
-// sums[i] += l[j] * r[i + j] for i, j below kShifts, where r is `low` and then `high`.
+// sums[i] += l[j] * r[i + j] for i, j < kShifts, where r is `low` followed by `high`.
 template <int kShifts>
 __device__ __forceinline__ void add_square(float* sums, const float* left, const float* low,
                                            const float* high) {
@@ -43,8 +43,8 @@ __device__ __forceinline__ void add_square(float* sums, const float* left, const
   }
 }
 
-// sums[i] += sum over x below `columns` of left[x] * right[x + i]; right is column 0 of shift 0 of the
-// thread, whose number among the threads of a line is t. `columns` is a multiple of kStep.
+// sums[i] += sum over x < `columns` of left[x] * right[x + i]. `right` is at column 0 of shift 0 of
+// this thread, t its index among the threads of a line. `columns` is a multiple of kStep.
 template <int kShifts>
 __device__ __forceinline__ void add_panel(float* sums, const float* left, const float* right, int t,
                                           int columns) {
@@ -71,31 +71,31 @@ __device__ __forceinline__ void add_panel(float* sums, const float* left, const 
   }
 }
 
-// Whether a value is one of a signed 8-bit grey value: a whole number of at most 255 in size.
+// Whether `value` can be a signed 8-bit grey value: a whole number with a magnitude of at most 255.
 __device__ __forceinline__ bool is_eight_bit(float value) {
   return value >= -255.0f && value <= 255.0f &&
          value == static_cast<float>(static_cast<int>(value));
 }
 
-// What a thread has summed: products of whole lines, in float32 and, where kWhole, of panels of 8-bit
-// values exactly.
+// The sums of a thread: products of whole lines, in float32 and, with kWhole, exact for panels of
+// 8-bit values.
 template <int kShifts, bool kWhole>
 struct LineTotals {
   float sums[kShifts] = {};
   int whole[kWhole ? kShifts : 1] = {};
-  bool has_sums = false;   // of the block: a panel was not of 8-bit values
-  bool has_whole = false;  // of the block: a panel was of 8-bit values
+  bool has_sums = false;   // for the block: a panel was not of 8-bit values
+  bool has_whole = false;  // for the block: a panel was of 8-bit values
 };
 
-// The sums of one block: lines of group `group` of the row of shifts sy, shifts of chunk `chunk`.
-// With kWhole a panel of 8-bit values, whose partial sums are exact in float32 (256 x 255^2 is less
-// than 2^24), is added to integers.
+// Computes the sums of a block: the lines of group `group` of the row of shifts sy, the shifts of
+// chunk `chunk`. With kWhole, panels of 8-bit values are added to integers; their partial sums are
+// exact in float32 (256 x 255^2 is less than 2^24).
 template <int kShifts, bool kWhole>
 __device__ __forceinline__ LineTotals<kShifts, kWhole> sum_lines(const LineTasks& q,
                                                                  const float* __restrict__ image,
                                                                  int sy, int group, int chunk,
                                                                  float* shared) {
-  XCORR_SHARED(int, odd_ones, 2);  // whether a panel has values of other kinds; panels take turns
+  XCORR_SHARED(int, odd_ones, 2);  // whether a panel has other values; two slots alternate
   LineTotals<kShifts, kWhole> totals;
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   const int lane = thread % warp::kSize, team = thread / warp::kSize;
@@ -156,8 +156,8 @@ __device__ __forceinline__ LineTotals<kShifts, kWhole> sum_lines(const LineTasks
   return totals;
 }
 
-// Adds what the threads of a block have for the same shifts, and calls give(column, sum) for each
-// column of the output that the block has.
+// Adds the sums of the threads of a block for the same shifts, and calls give(column, sum) for each
+// output column of the block.
 template <int kShifts, typename T, typename Give>
 __device__ __forceinline__ void give_sums(const LineTasks& q, int chunk, const T* totals, T* shared,
                                           const Give& give) {
@@ -179,8 +179,8 @@ __device__ __forceinline__ void give_sums(const LineTasks& q, int chunk, const T
   }
 }
 
-// Calls use(task, sy, computed row, group, chunk) for what a block does of the tasks first .. end - 1,
-// in a stride. Every thread of a block makes the same calls.
+// Calls use(task, sy, computed row, group, chunk) for this block's part of tasks first .. end - 1,
+// in a stride. All threads of a block make the same calls.
 template <typename Use>
 __device__ __forceinline__ void for_each_task(const LineTasks& q, Index first, Index end,
                                               const Use& use) {

@@ -1,5 +1,5 @@
-// How the line kernels share a problem (ISS paper, section 4.3): a grid of lines x shifts sy, threads
-// over the shifts sx. Made on the host, given to kernels by value.
+// The division of a problem by the line kernels (ISS paper, section 4.3): a grid of lines x shifts
+// sy, threads over the shifts sx. Set on the host, passed to kernels by value.
 #pragma once
 
 #include <array>
@@ -9,16 +9,17 @@
 
 namespace xcorr::autocorrelation {
 
-inline constexpr int kPanel = 256;  // columns of a line that are in shared memory at a time
-inline constexpr int kStep = 16;    // columns that a thread takes at a time: they divide kPanel
-inline constexpr int kMostThreads = 256;  // of a block
+inline constexpr int kPanel = 256;        // columns of a line in shared memory at a time
+inline constexpr int kStep = 16;          // columns per step of a thread; divides kPanel
+inline constexpr int kMostThreads = 256;  // per block
 
-// Blocks of an SM that a line kernel has registers for.
+// Blocks per SM for which a line kernel has registers.
 template <int kShifts, bool kWhole>
 constexpr int kBlocksResident = kShifts == 8 && kWhole ? 3 : 4;
 
-// Of a right line in shared memory a thread with 8 shifts reads octets, its neighbour the next one.
-// Without 4 floats between each 32 of them every second thread would meet the banks of another.
+// A thread with 8 shifts reads octets of a right line in shared memory, its neighbour the next
+// octet. Without 4 floats of padding after each 32 floats, every second thread would access the
+// banks of another thread.
 template <int kShifts>
 __host__ __device__ constexpr int padding_before(int octets) {
   return kShifts == 8 ? octets & ~3 : 0;
@@ -28,9 +29,9 @@ __host__ __device__ constexpr int place_of(int column) {
   return column + padding_before<kShifts>(column / 8);
 }
 
-// An image of rows x cols; `shifts` neighbouring sx a thread, `across` threads of a line, `at_once`
-// lines that the threads of a block have at the same time, `lines` of a block in all. A block has one
-// `chunk` of the shifts sx and one group of lines. A task is a computed row of shifts of a pair.
+// An image has rows x cols pixels. A thread has `shifts` neighbouring sx, a line `across` threads.
+// A block processes `at_once` lines at a time and `lines` lines in total. A block has one `chunk`
+// of the shifts sx and one group of lines. A task is a computed row of shifts of a pair.
 struct LineTasks {
   LineTasks(const Problem& q, int shifts, int lines_per_thread, Index most_lines)
       : window_rows(q),
@@ -62,8 +63,8 @@ struct LineTasks {
   int threads_of(int lines_at_once) const {
     return ceil_div(across * lines_at_once, warp::kSize) * warp::kSize;
   }
-  // More than half of `most` lines at the same time, as many as leave the fewest threads of whole
-  // warps idle.
+  // A number of simultaneous lines, more than half of `most`, that leaves the fewest threads of
+  // whole warps idle.
   int filling(int most) const {
     int best = most;
     for (int n = most; 2 * n > most; --n) {
@@ -71,7 +72,7 @@ struct LineTasks {
     }
     return best;
   }
-  // The groups of lines that a row of shifts has.
+  // The number of groups of lines of a row of shifts.
   __host__ __device__ constexpr int groups_of(Index sy) const {
     const int overlapping = rows - static_cast<int>(sy < 0 ? -sy : sy);
     return (overlapping + lines - 1) / lines;
@@ -86,7 +87,7 @@ struct LineTasks {
   std::size_t shared_bytes;
 };
 
-// A kernel for so many neighbouring shifts of a thread.
+// A kernel for `shifts` neighbouring shifts per thread.
 template <typename Kernel>
 struct ShiftsKernel {
   int shifts;

@@ -1,4 +1,4 @@
-// What the variants share that mirror: which rows of a window other rows hold turned around.
+// Rows of a window that are mirror images of other rows, for all variants that mirror.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 
 namespace xcorr::autocorrelation {
 
-// One array against itself has out[-sy][-sx] = out[sy][sx]. Where the window has as many columns
-// left of 0 as right of it, a row of a shift sy < 0 so holds the row of -sy in reverse order. Such a
-// row is mirrored where the window has both, and the other rows are computed.
+// One array with itself has out[-sy][-sx] = out[sy][sx]. If the window has as many columns left of
+// 0 as right of it, a row with a shift sy < 0 is the row of -sy in reverse order. Such a row is
+// mirrored if the window has both rows; all other rows are computed.
 struct MirroredRows {
   explicit MirroredRows(const Problem& q)
       : first_sy(q.window.sy.first), rows(static_cast<int>(q.out_rows())) {
@@ -19,7 +19,7 @@ struct MirroredRows {
     mirrored = static_cast<int>(-lowest);
   }
 
-  // Rows that are computed, and which row of the output number i of them is.
+  // The number of computed rows, and the output row of computed row i.
   constexpr int computed() const { return rows - mirrored; }
   constexpr int row(int i) const { return i < before ? i : i + mirrored; }
   constexpr Index sy(int i) const { return first_sy + row(i); }
@@ -31,8 +31,8 @@ struct MirroredRows {
 
   Index first_sy;
   int rows;
-  int before = 0;    // rows that are computed before the mirrored ones
-  int mirrored = 0;  // rows, which end at sy = -1
+  int before = 0;    // rows that are computed before the mirrored rows
+  int mirrored = 0;  // mirrored rows, which end at sy = -1
 };
 
 }  // namespace xcorr::autocorrelation

@@ -1,11 +1,12 @@
-// Device code of autocorr_cuda_tile: what a block copies of a tile and what a thread adds.
+// Device code of autocorr_cuda_tile: copies of a tile and the sums of a thread.
 //
-// A thread walks down the rows of its 8 (or 4) left columns. For each row it reads 8 left pixels and 16
-// right ones. It keeps the right pixels of the last 4 rows in registers, which are those of its 4 sy:
-// 256 products for 6 accesses of 16 bytes.
+// A thread walks down the rows of its 8 (or 4) left columns. For each row it reads 8 left and 16
+// right pixels. It keeps the right pixels of the last 4 rows, which belong to its 4 sy, in
+// registers: 256 products for 6 accesses of 16 bytes.
 //
-// In shared memory the right rows have their even vectors of 4 pixels in one half and the odd ones in
-// the other. The threads of neighbouring octets then read neighbouring vectors, of other banks.
+// In shared memory the even vectors of 4 pixels of a right row are in one half and the odd vectors
+// in the other. The threads of neighbouring octets then read neighbouring vectors in different
+// banks.
 #pragma once
 
 #include "algorithms/autocorrelation/line_sums.hpp"
@@ -14,12 +15,12 @@
 
 namespace xcorr::autocorrelation {
 
-// First left row and column of a tile, and its task.
+// The first left row and column of a tile, and its task.
 struct TilePlace {
   Index pair;
   int group, chunk, y, x;
 
-  // That of a step.
+  // The position of step `number`.
   __device__ __forceinline__ TilePlace(const TileTasks& q, Index number)
       : pair(number / q.steps_of_pair), group(0), chunk(0) {
     Index rest = number - pair * q.steps_of_pair;
@@ -31,13 +32,13 @@ struct TilePlace {
     for (; panel >= q.panels_of(chunk); ++chunk) panel -= q.panels_of(chunk);
     x = q.first_x(chunk) + panel * q.left_pitch;
   }
-  // Steps of the tile that begins here, at most `most`.
+  // The number of steps of the tile that begins here, at most `most`.
   __device__ __forceinline__ int steps(const TileTasks& q, int most) const {
     const int rest = q.end_y(group) - y;
     const int fit = q.steps_of(group, rest < q.tile_rows ? rest : q.tile_rows);
     return fit < most ? fit : most;
   }
-  // Goes `rows` rows on, and says whether that is in another task.
+  // Advances by `rows` rows, and returns whether the new position is in another task.
   __device__ __forceinline__ bool advance(const TileTasks& q, int rows) {
     y += rows;
     if (y < q.end_y(group)) return false;
@@ -57,9 +58,9 @@ struct TilePlace {
   }
 };
 
-// Starts to copy `rows` rows of an image from row y and column x on, a multiple of 4, as the vectors
-// of a team; zeros where the image ends. Vector n of a row comes to to(n), that of the next row
-// to_pitch floats behind it.
+// Starts the copies of `rows` rows of an image from row y and column x on. x is a multiple of 4.
+// Each team copies vectors of one row; beyond the image it writes zeros. Vector n of a row is
+// stored at to(n), the same vector of the next row to_pitch floats further.
 template <typename To>
 __device__ __forceinline__ void copy_rows(const TileTasks& q, const CopyTeams& teams,
                                           const float* image, int y, int x, int rows, const To& to,
@@ -90,7 +91,7 @@ __device__ __forceinline__ void copy_rows(const TileTasks& q, const CopyTeams& t
   }
 }
 
-// Starts to copy the left and right pixels of a tile of `rows` rows.
+// Starts the copies of the left and right pixels of a tile of `rows` rows.
 __device__ __forceinline__ void copy_tile(const TileTasks& q, const TilePlace& place, int rows,
                                           const float* __restrict__ padded, float* buffer) {
   const float* const image = padded + place.pair * q.padded_size();
@@ -104,8 +105,8 @@ __device__ __forceinline__ void copy_tile(const TileTasks& q, const TilePlace& p
       2 * q.half);
 }
 
-// The right pixels that a thread with kColumns left ones needs: kColumns + 8 neighbouring ones, whose
-// vectors lie in one half of a row and the other in turns.
+// Loads the kColumns + 8 neighbouring right pixels that a thread with kColumns left pixels needs.
+// Their vectors alternate between the two halves of a row.
 __device__ __forceinline__ void load_right(float* values, const float* first, const float* second) {
 #pragma unroll
   for (int i = 0; i < kColumns + kOctet; i += 8) {
@@ -118,8 +119,8 @@ using TileSums = float[kRowsOfShifts][kOctet];
 template <int kCount>
 using RightRows = float[kCount][kColumns + kOctet];
 
-// The products of one left row for kCount sy. right[kFirst] holds the right row of the smallest sy,
-// the next ones follow in turns, and the last one is read here.
+// Adds the products of one left row for kCount sy. right[kFirst] holds the right row of the
+// smallest sy, the next rows follow cyclically, and the last row is read here.
 template <int kFirst, int kCount>
 __device__ __forceinline__ void add_row(TileSums& sums, RightRows<kCount>& right, const float* left,
                                         const float* first, const float* second) {
@@ -138,8 +139,8 @@ __device__ __forceinline__ void add_row(TileSums& sums, RightRows<kCount>& right
   }
 }
 
-// The products of `rows` left rows, a multiple of 4, for kCount sy. first and second: where the
-// thread's first two vectors of the first right row lie.
+// Adds the products of `rows` left rows, a multiple of 4, for kCount sy. `first` and `second` are
+// the addresses of the thread's first two vectors of the first right row.
 template <int kCount>
 __device__ __forceinline__ void add_rows(const TileTasks& q, TileSums& sums, const float* left,
                                          const float* first, const float* second, int rows) {
@@ -166,8 +167,8 @@ __device__ __forceinline__ void add_rows(const TileTasks& q, TileSums& sums, con
   }
 }
 
-// Adds what the threads of a block have for the same shifts, and writes it, or adds it, to `values`.
-// The sums of the threads are zero afterwards.
+// Adds the sums of the threads of a block for the same shifts, and writes or adds the result to
+// `values`. Then sets the sums of the threads to zero.
 __device__ __forceinline__ void give_tile_sums(const TileTasks& q, TileSums& sums, bool adds,
                                                float* shared, float* __restrict__ values) {
   const int thread = static_cast<int>(threadIdx.x);

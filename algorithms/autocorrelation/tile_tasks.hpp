@@ -1,11 +1,12 @@
-// How autocorr_cuda_tile shares a problem: made on the host, given to kernels by value.
+// The division of a problem by autocorr_cuda_tile. Set on the host, passed to kernels by value.
 //
-// A task is 4 neighbouring computed rows of shifts of a pair, and one chunk of the shifts along them:
-// `octets` times 8 neighbouring sx. Its left pixels are cut into panels of columns, and these into
-// steps of 4 rows for each of `down` threads one below the other. A group that is one row of shifts
-// has larger steps, which take about as long. The steps of all tasks are numbered, and each block
-// takes an equal share of the numbers, in tiles of several steps. Of a tile a thread has one octet,
-// 8 columns (one of `across` threads side by side) and at most `rows_per_thread` rows.
+// A task is 4 neighbouring computed rows of shifts of a pair, and one chunk of the shifts along
+// them: `octets` times 8 neighbouring sx. Its left pixels are divided into panels of columns, and a
+// panel into steps of 4 rows for each of the `down` threads, which are one below the other. A group
+// with a single row of shifts has larger steps, which take about as long. The steps of all tasks
+// are numbered, and each block takes an equal share of the numbers, in tiles of several steps. In a
+// tile a thread has one octet, 8 columns (for one of `across` threads side by side) and at most
+// `rows_per_thread` rows.
 #pragma once
 
 #include <limits>
@@ -16,12 +17,12 @@
 
 namespace xcorr::autocorrelation {
 
-inline constexpr int kOctet = 8;          // neighbouring sx of a thread
-inline constexpr int kColumns = 8;        // neighbouring left columns of a thread
-inline constexpr int kRowsOfShifts = 4;   // neighbouring sy of a thread
-inline constexpr int kTileThreads = 512;  // of a block at most
+inline constexpr int kOctet = 8;          // neighbouring sx per thread
+inline constexpr int kColumns = 8;        // neighbouring left columns per thread
+inline constexpr int kRowsOfShifts = 4;   // neighbouring sy per thread
+inline constexpr int kTileThreads = 512;  // max per block
 
-// How the threads of a block copy rows of `vectors` vectors of 4: as `count` teams, a row each.
+// How the threads of a block copy rows of `vectors` vectors of 4: in `count` teams, one row each.
 struct CopyTeams {
   CopyTeams() = default;
   CopyTeams(int vectors_of_row, int threads_of_block)
@@ -29,7 +30,7 @@ struct CopyTeams {
         count(std::max(1, threads_of_block / vectors_of_row)),
         threads(std::min(vectors_of_row, threads_of_block)) {}
   int vectors = 0, count = 0;
-  Divider threads;  // of a team
+  Divider threads;  // per team
 };
 
 struct TileTasks {
@@ -55,7 +56,7 @@ struct TileTasks {
     steps = pairs * steps_of_pair;
   }
 
-  // Group of rows of shifts: its first computed row, how many it has, its smallest sy.
+  // A group of rows of shifts: its first computed row, its number of rows, its smallest sy.
   __host__ __device__ constexpr int first_of(int group) const {
     return group < groups_before ? group * kRowsOfShifts
                                  : window_rows.before + (group - groups_before) * kRowsOfShifts;
@@ -73,7 +74,7 @@ struct TileTasks {
   __host__ __device__ constexpr int sy_of(int group) const {
     return static_cast<int>(window_rows.sy(first_of(group)));
   }
-  // The left rows that a group needs: first_y .. end_y - 1.
+  // The left rows of a group: first_y .. end_y - 1.
   __host__ __device__ constexpr int first_y(int group) const {
     const int last_sy = sy_of(group) + count_of(group) - 1;
     return last_sy < 0 ? -last_sy : 0;
@@ -82,7 +83,7 @@ struct TileTasks {
     const int sy = sy_of(group);
     return sy > 0 ? rows - sy : rows;
   }
-  // A step of a group, and the steps of so many rows.
+  // The rows of a step of a group, and the number of steps for `count` rows.
   __host__ __device__ constexpr const Divider& step_of(int group) const {
     return count_of(group) == 1 ? single_step : step;
   }
@@ -99,7 +100,8 @@ struct TileTasks {
   __host__ __device__ __forceinline__ Index steps_of_group(int group) const {
     return static_cast<Index>(steps_of_panel(group)) * panels_of_all;
   }
-  // A chunk: its smallest sx, a multiple of 4; the left columns that it needs, first_x (too) .. end_x - 1; its panels.
+  // A chunk: its smallest sx; its left columns, first_x .. end_x - 1; its panels. The smallest sx
+  // and first_x are multiples of 4.
   __host__ __device__ constexpr int sx_of(int chunk) const {
     return first_sx + chunk * octets * kOctet;
   }
@@ -114,7 +116,7 @@ struct TileTasks {
   __host__ __device__ constexpr int panels_of(int chunk) const {
     return ceil_div(end_x(chunk) - first_x(chunk), across * kColumns);
   }
-  // Steps of a pair before those of a task.
+  // The number of steps of a pair before those of a task.
   __host__ __device__ __forceinline__ Index steps_before(int group, int chunk) const {
     Index before = 0;
     for (int g = 0; g < group; ++g) before += steps_of_group(g);
@@ -135,21 +137,21 @@ struct TileTasks {
 
   MirroredRows window_rows;
   int rows, cols, pitch;                    // pitch: of the padded images, whole vectors of 4
-  int first_sx = 0, skipped = 0, out_cols;  // skipped: shifts before those of the window
-  int groups_before = 0, groups = 0;        // of rows of shifts; before the mirrored ones
+  int first_sx = 0, skipped = 0, out_cols;  // skipped: shifts before the window
+  int groups_before = 0, groups = 0;        // of rows of shifts: before the mirrored rows, in total
   int octets = 0, chunks = 0, panels_of_all = 0;
   int across = 0, down = 0, rows_per_thread = 0, tile_rows = 0, threads = 0;
-  Divider step, single_step;  // their rows
-  int single_rows = 0;        // of a thread
+  Divider step, single_step;  // rows per step
+  int single_rows = 0;        // per thread
   CopyTeams left_teams, right_teams;
-  int left_pitch = 0, half = 0, buffer = 0;  // floats; two buffers take turns
+  int left_pitch = 0, half = 0, buffer = 0;  // in floats; two buffers alternate
   Index pairs, out_size, steps_of_pair = 0, steps = 0;
 
  private:
-  // Takes octets and threads across and down. The fewest instructions of a left row decide.
+  // Chooses the octets and the threads across and down with the fewest instructions per left row.
   void choose(int most_threads, int most_rows) {
-    // An SM's shared memory: that of compute capability 9.0, 8.0, 8.6, or of any. A block takes no more
-    // than its share, unless no tile is so small.
+    // Shared memory of an SM: that of compute capability 9.0, 8.0, 8.6, or the minimum. A block
+    // uses at most its share, unless no tile is that small.
     std::size_t of_sm = 40 * 1024;
     for (const std::size_t kib : {96, 160, 224}) {
       if (fits_shared(kib * 1024)) of_sm = kib * 1024;
@@ -189,7 +191,7 @@ struct TileTasks {
     return least < std::numeric_limits<double>::infinity();
   }
 
-  // Rows of a thread: as many as fit, but so few that there are enough tiles.
+  // Chooses the rows per thread: as many as fit, but few enough that there are enough tiles.
   bool set_rows(int most_rows, std::size_t most_bytes) {
     const double all_rows = static_cast<double>(rows) * panels_of_all * groups *
                             static_cast<double>(pairs) / (kEnoughTiles * down);
@@ -209,7 +211,8 @@ struct TileTasks {
     return false;
   }
 
-  // Of all threads, for what is counted for every tile: by the machine code of compute capability 9.0.
+  // Estimated instructions of all threads for all tiles, from the machine code of compute
+  // capability 9.0.
   double instructions(int most_threads) const {
     constexpr double kOfCopiedFloat = 2.5, kOfTile = 250;
     const double of_row = kRowsOfShifts * kOctet * kColumns + kColumns / 4 + 8;

@@ -1,4 +1,4 @@
-// The matrices of one side of a call on the host: their rows, whatever the views, and their masks.
+// The matrices of one side of a call on the host: their rows, for all views, and their masks.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,12 @@
-// The product of two spectra on the CPU, one of them conjugated, in AVX2 where the CPU has it.
+// The product of two spectra on the CPU, one of them conjugated, with AVX2 if the CPU has it.
 #pragma once
 
 #include "harness/variant.hpp"
 
 namespace xcorr::device {
 
-// product = conj(left) * right over `n` interleaved scalars; product may be right.
+// product = conj(left) * right over `n` interleaved scalars; product may be the same array as
+// right.
 template <typename T>
 [[gnu::always_inline]] inline void multiply_conj(const T* left, const T* right, T* product,
                                                  Index n) {
@@ -29,7 +30,7 @@ void multiply_baseline(const T* left, const T* right, T* product, Index n) {
   multiply_conj(left, right, product, n);
 }
 
-// multiply_conj for the CPU that runs this.
+// The multiply_conj for this CPU.
 template <typename T>
 auto choose_multiply() {
 #if defined(__x86_64__)

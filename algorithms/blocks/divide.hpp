@@ -1,6 +1,5 @@
-// Division by a number that is known at launch: a multiplication and two shifts, where a division
-// takes about twenty instructions. Worth it in kernels that divide once for an element or an
-// output.
+// Division by a number that is known at launch: a multiplication and two shifts, instead of about
+// twenty instructions. Useful in kernels that divide once per element or output.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +8,7 @@
 
 namespace xcorr::device {
 
-// n / by for all 32-bit n, by >= 1. Made on the host, given to a kernel by value. The multiplier
+// n / by for all 32-bit n, by >= 1. Set on the host, passed to a kernel by value. The multiplier
 // has 33 bits, 2^32 + multiplier, and is rounded up (Granlund and Montgomery, 1994, figure 4.1).
 struct Divider {
   Divider() = default;
@@ -28,7 +27,7 @@ struct Divider {
     return (high + ((n - high) >> first_shift)) >> second_shift;
   }
 
-  // The quotient; n becomes the remainder.
+  // Returns the quotient; n becomes the remainder.
   __host__ __device__ __forceinline__ std::uint32_t split(std::uint32_t& n) const {
     const std::uint32_t q = quotient(n);
     n -= q * by;

@@ -1,4 +1,4 @@
-// FFTW's planner: its lock, how long it may time ways to compute, and what becomes of what it has learnt.
+// FFTW's planner: its lock, its time limit, and the use of its wisdom.
 #pragma once
 
 #include <initializer_list>
@@ -11,14 +11,16 @@
 
 namespace xcorr::device {
 
-// The planner is not thread-safe; executing is.
+// The planner is not thread-safe; execution is.
 inline std::mutex fftw_planner;
 
-// Seconds that the planner may time ways to compute one transform; it then takes the best so far.
+// Seconds that the planner may time ways to compute one transform. It then uses the best found so
+// far.
 constexpr double kLongestPlanning = 5;
 
-// Holds the planner while the plans of a variant are made, without what earlier plans have left, so
-// that a plan does not depend on them; with Planning::kept it knows what is kept on disk.
+// Locks the planner while the plans of a variant are created. The wisdom of earlier plans is
+// removed, so that a plan does not depend on them. With Planning::kept the wisdom on disk is
+// loaded.
 template <typename T>
 class Planner {
   using Library = Fftw<T>;
@@ -33,13 +35,13 @@ class Planner {
   }
   ~Planner() {
     if (planning_ == Planning::kept) Wisdom<T>::usual().keep();
-    Library::forget();  // plans that are made without a Planner would use it
+    Library::forget();  // otherwise plans that are created without a Planner would use it
     Library::limit_time(FFTW_NO_TIMELIMIT);
   }
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
 
-  // As FFTW's functions of these names; `flags` without how much may be tried.
+  // Like FFTW's functions of these names; `flags` does not contain the planning effort.
   Handle r2c(int n, T* in, Complex out, unsigned flags) const {
     return plan({"r2c", {n}}, flags,
                 [=](unsigned all) { return Library::plan_r2c(n, in, out, all); });
@@ -48,7 +50,7 @@ class Planner {
     return plan({"c2r", {n}}, flags,
                 [=](unsigned all) { return Library::plan_c2r(n, in, out, all); });
   }
-  // `width` interleaved transforms.
+  // Plans `width` interleaved transforms.
   Handle columns(int n, int width, Complex in, Complex out, int sign) const {
     return plan({"columns", {n, width, sign}}, 0, [=](unsigned all) {
       return Library::plan_many(1, &n, width, in, nullptr, width, 1, out, nullptr, width, 1, sign,
@@ -75,7 +77,7 @@ class Planner {
     const unsigned known = flags | FFTW_MEASURE | FFTW_WISDOM_ONLY;
     if (const Handle kept = make(known)) return kept;
     const Handle timed = make(flags | FFTW_MEASURE);
-    // A plan that ran out of time is not learnt: every process would time it again.
+    // A plan that ran out of time leaves no wisdom: every process would time it again.
     if (const Handle learnt = make(known)) {
       Library::destroy(learnt);
     } else {

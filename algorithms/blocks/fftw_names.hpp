@@ -1,4 +1,4 @@
-// FFTW's names, of which one half is for float and one for double.
+// FFTW's names: one set for float and one for double.
 #pragma once
 
 #include <fftw3.h>
@@ -7,7 +7,7 @@
 
 namespace xcorr::device {
 
-// The float or the double half of FFTW.
+// Selects the name for float or for double.
 template <typename T, typename Single, typename Double>
 constexpr auto pick(Single single, Double twice) {
   if constexpr (std::is_same_v<T, float>)

@@ -1,6 +1,6 @@
-// What FFTW's planner has learnt by timing (its wisdom), kept on disk for later processes: a file for each CPU model,
-// version of FFTW, and half of it, in the folder of kept_files.hpp. Also the names of transforms for which the time
-// limit was too short: they are not timed again.
+// The results of FFTW's timing (its wisdom), kept on disk for later processes: a file per CPU
+// model, version of FFTW, and scalar type, in the folder of kept_files.hpp. The file also has the
+// names of transforms for which the time limit was too short: they are not timed again.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace xcorr::device {
 
-// Of one half of FFTW. Everything is called with the planner held.
+// The wisdom for one scalar type. All functions are called with the planner locked.
 template <typename T>
 class Wisdom {
  public:
@@ -30,7 +30,7 @@ class Wisdom {
         name_(std::string(kKind).append("-").append(hex(fnv1a(key_))).append(".wisdom")),
         folder_(std::move(folder)) {}
 
-  // That of this process.
+  // The wisdom of this process.
   static Wisdom& usual() {
     static Wisdom one(cache_folder());
     return one;
@@ -38,14 +38,15 @@ class Wisdom {
 
   std::filesystem::path path() const { return folder_.path(name_); }
 
-  // Gives the planner, which knows nothing, what is known. The file is read once.
+  // Loads the known wisdom into the planner, which must be empty. The file is read once.
   void recall() {
     if (!std::exchange(read_, true)) learn();
     Fftw<T>::import(plans_.c_str());
     recalled_ = {lines(), late_};
   }
 
-  // Keeps what the planner has learnt since, beside what other processes have kept in the meantime.
+  // Saves new wisdom of the planner, together with the wisdom that other processes have saved
+  // meanwhile.
   void keep() {
     if (State{lines(), late_} == recalled_) return;
     plans_ = exported();
@@ -73,7 +74,7 @@ class Wisdom {
     return plans;
   }
 
-  // Of what the planner knows; their order is that in which it has learnt.
+  // The lines of the planner's wisdom, sorted: the planner exports them in the order of learning.
   static Lines lines() {
     Lines found;
     const std::string plans = exported();
@@ -85,7 +86,7 @@ class Wisdom {
     return found;
   }
 
-  // A file of another key or of other content counts as not there.
+  // A file with another key or other content is treated as missing.
   std::string head(std::string_view all) const {
     return std::string("xcorr wisdom 1, ")
         .append(key_)
@@ -94,7 +95,7 @@ class Wisdom {
         .append("\n");
   }
 
-  // Adds what the file holds to the planner and to what is known.
+  // Adds the content of the file to the planner and to the known wisdom.
   void learn() {
     const std::string file = folder_.read(name_).value_or("");
     std::string_view rest = std::string_view(file).substr(std::min(file.find('\n'), file.size()));

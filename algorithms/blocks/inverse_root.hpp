@@ -1,4 +1,4 @@
-// 1 / sqrt of a double that float32 need not hold, by a root of float32.
+// 1 / sqrt of a double that may be outside the range of float32, from a float32 root.
 #pragma once
 
 #include <bit>
@@ -8,8 +8,8 @@
 
 namespace xcorr::device {
 
-// 1 / sqrt(value) of a normal number above 0, as exact as root(float) is of a number from 1 to 4. A power of 4 times the
-// value changes no bit but the exponent's.
+// 1 / sqrt(value) of a normal number above 0, as exact as root(float) for a number from 1 to 4. A
+// factor of a power of 4 changes only the exponent of the result.
 template <typename Root>
 __device__ __forceinline__ double inverse_root_by(double value, const Root& root) {
   const auto bits = std::bit_cast<std::uint64_t>(value);

@@ -1,8 +1,8 @@
-// Files that a process keeps for later ones, in the user's cache folder: machine code, FFTW's wisdom. A file is
-// written under a name of its own and then renamed, so that processes at the same time find whole files or none.
-// A checksum is no proof of who wrote a file. So files are read only that belong to the user and that nobody
-// else may write, in such a folder; in any other folder nothing is found and nothing is kept. Where nothing can be
-// written, nothing is kept.
+// Files that a process keeps for later processes, in the user's cache folder: machine code, FFTW's
+// wisdom. A file is written under a unique name and then renamed, so that concurrent processes find
+// complete files or none. A checksum does not prove who wrote a file. Therefore only files that
+// belong to the user and that nobody else may write are read, in such a folder. In any other folder
+// nothing is found and nothing is kept. If writing is impossible, nothing is kept.
 #pragma once
 
 #include <fcntl.h>
@@ -41,7 +41,8 @@ inline std::string hex(std::uint64_t number) {
   return text;
 }
 
-// XCORR_CACHE_DIR, else the user's cache folder; empty where there is neither. With /dev/null nothing is kept.
+// XCORR_CACHE_DIR, else the user's cache folder; empty if neither exists. With /dev/null nothing is
+// kept.
 inline std::filesystem::path cache_folder() {
   if (const char* own = std::getenv("XCORR_CACHE_DIR"); own && *own) return own;
   if (const char* user = std::getenv("XDG_CACHE_HOME"); user && *user) {
@@ -53,7 +54,7 @@ inline std::filesystem::path cache_folder() {
   return {};
 }
 
-// An open file or folder; closed at the end of its life.
+// An open file or folder; the destructor closes it.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -65,7 +66,8 @@ class Descriptor {
 
   bool is_open() const { return number_ >= 0; }
   int number() const { return number_; }
-  // What is open, none where nothing is. It stays the same file, whatever its name comes to mean.
+  // The status of the open file or folder, if there is one. It stays the same file if its name
+  // changes.
   std::optional<struct stat> status() const {
     struct stat found;
     if (number_ < 0 || fstat(number_, &found) != 0) return std::nullopt;
@@ -79,7 +81,7 @@ class Descriptor {
     }
     return true;
   }
-  // The first `size` bytes, fewer where there are no more.
+  // Reads the first `size` bytes, or fewer if the file is shorter.
   std::string read_all(std::size_t size) const {
     std::string text(size, '\0');
     std::size_t have = 0;
@@ -96,7 +98,7 @@ class Descriptor {
   int number_;
 };
 
-// Whether what is open belongs to the user, and nobody else may write it.
+// Whether the file or folder belongs to the user, and nobody else may write it.
 inline bool is_only_the_users(const struct stat& status) {
   return status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
@@ -109,7 +111,7 @@ class KeptFolder {
 
   std::filesystem::path path(const std::string& name) const { return path_ / name; }
 
-  // "", or what of the folder and the file is not only the user's, so that it is left alone.
+  // Says why the folder or the file is not used: others may write it. "" if it is used.
   std::string untrusted(const std::string& name) const {
     const Descriptor folder = opened();
     const auto of_folder = folder.status();
@@ -119,7 +121,7 @@ class KeptFolder {
     return of_file && !is_only_the_users(*of_file) ? complaint(path(name), *of_file) : "";
   }
 
-  // What the file holds; nothing where it is not there or not only the user's.
+  // The content of the file; nothing if it is missing or others may write it.
   std::optional<std::string> read(const std::string& name) const {
     const Descriptor folder = opened();
     const auto of_folder = folder.status();
@@ -133,7 +135,7 @@ class KeptFolder {
     return file.read_all(static_cast<std::size_t>(of_file->st_size));
   }
 
-  // False where it could not be written; then the file is what it was.
+  // Returns false if writing failed; then the file is unchanged.
   bool write(const std::string& name, std::string_view all) const {
     if (!make()) return false;
     const Descriptor folder = opened();
@@ -155,8 +157,9 @@ class KeptFolder {
     return false;
   }
 
-  // Held by one process at a time, while it reads a file, adds to it and writes it; until the end of what is returned.
-  // Where it cannot be had, an addition of another process may be lost, and nothing else.
+  // Locks a name for one process at a time, while it reads a file, adds to it and writes it. The
+  // lock ends with the returned object. If the lock fails, only an addition of another process can
+  // be lost.
   Descriptor lock(const std::string& name) const {
     make();
     const Descriptor folder = opened();
@@ -174,11 +177,11 @@ class KeptFolder {
   }
 
  private:
-  // Whether the folder may be there.
+  // Creates the folder. Returns false only if there is no path.
   bool make() const {
     if (path_.empty()) return false;
     std::error_code error;
-    // Of a path that ends with a slash the last name is empty.
+    // The last name of a path that ends with a slash is empty.
     const std::filesystem::path plain = path_.has_filename() ? path_ : path_.parent_path();
     if (plain.has_parent_path()) std::filesystem::create_directories(plain.parent_path(), error);
     if (!error) mkdir(plain.c_str(), S_IRWXU);
@@ -187,7 +190,8 @@ class KeptFolder {
   Descriptor opened() const {
     return Descriptor(path_.empty() ? -1 : open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   }
-  // No link, since anyone's may lead to a file of the user; no wait for the other end of a pipe.
+  // O_NOFOLLOW: a link by others may lead to a file of the user. O_NONBLOCK: no wait for the other
+  // end of a pipe.
   static Descriptor opened(const Descriptor& folder, const std::string& name) {
     return Descriptor(
         openat(folder.number(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));

@@ -1,11 +1,12 @@
-// The median of what the lanes of a warp have: a few outliers do not move it, as they do a mean.
+// The median of the values of the lanes of a warp: unlike a mean, it is not moved by a few
+// outliers.
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
 
 namespace xcorr::device {
 
-// The median of the numbers that the lanes of a warp have; 0 where none has one.
+// The median of the lanes' values that are numbers; 0 if there is none.
 __device__ __forceinline__ float median_of_numbers(float value) {
   int before = 0, count = 0;  // lanes with smaller values, lanes with numbers
 #pragma unroll 4

@@ -1,12 +1,12 @@
-// Where overlaps lie, in 32 bits: a problem as a kernel sees it, the 32 neighbouring shifts that a
-// warp computes, and the groups of neighbouring output rows and of matrices that it takes at once.
+// The geometry of overlaps, in 32 bits: the problem for a kernel, the 32 neighbouring shifts of a
+// warp, and the groups of neighbouring output rows and of matrices that it computes at once.
 #pragma once
 
 #include "algorithms/blocks/pairs.hpp"
 
 namespace xcorr::device {
 
-// Made on the host, given to the kernel by value.
+// Set on the host, passed to the kernel by value.
 struct DeviceProblem {
   explicit DeviceProblem(const Problem& q)
       : left_rows(static_cast<int>(q.left.rows)),
@@ -28,11 +28,11 @@ struct DeviceProblem {
   int first_sy, first_sx;  // shift of the first output
   int out_rows, out_cols;
   int lefts, rights_per_left;
-  bool rights_shared;  // by all lefts (n-to-m); else each left has its own, one after the other
+  bool rights_shared;  // by all lefts (n-to-m); otherwise each left has separate rights
   Index left_size, right_size, out_size;  // elements of a matrix
 };
 
-// Kernels step a few tiles beyond a matrix before they stop.
+// Kernels advance a few tiles beyond a matrix before they stop.
 inline Support steps_fit(const Problem& problem) {
   constexpr Index kLimit = Index{1} << 30;
   for (const Index length :
@@ -42,7 +42,7 @@ inline Support steps_fit(const Problem& problem) {
   return indices_fit(problem);
 }
 
-// The columns of 32 neighbouring shifts, one a lane, from output column 32 * block on.
+// The columns of 32 neighbouring shifts, one per lane, from output column 32 * block on.
 struct WarpColumns {
   __device__ WarpColumns(const DeviceProblem& q, int block) {
     out = block * warp::kSize;
@@ -54,7 +54,7 @@ struct WarpColumns {
     end = right < q.right_cols ? right : q.right_cols;
   }
   int out;         // output column of lane 0
-  int lanes;       // that have an output
+  int lanes;       // lanes that have an output
   int sx;          // shift of lane 0
   int begin, end;  // right columns that any of these lanes needs
 };
@@ -72,20 +72,20 @@ struct OverlapGroup {
   }
   int out;
   int count;
-  int sy;          // shift of the first
-  int begin, end;  // left rows that any of them needs
+  int sy;          // shift of the first output
+  int begin, end;  // left rows that any of these outputs needs
 };
 
-// Several dense matrices of one shape, of which the first `count` exist.
+// Several dense matrices of one shape; the first `count` exist.
 template <typename T>
 struct MatrixRun {
   const T* first;
   Index size;
   int rows, cols, count;
 
-  // use(matrix, k, value) for column x of rows y .. y + kRows - 1 of the first kMats matrices. Zero
-  // stands for what lies outside a matrix or below its first `height` rows, and for a matrix that
-  // does not exist.
+  // Calls use(matrix, k, value) for column x of rows y .. y + kRows - 1 of the first kMats
+  // matrices. The value is 0 outside a matrix, from row `height` on, and for a matrix that does not
+  // exist.
   template <int kMats, int kRows, typename Use>
   __device__ __forceinline__ void load(int y, int x, int height, const Use& use) const {
     const T* matrix = first + (static_cast<Index>(y) * cols + x);
@@ -105,8 +105,8 @@ struct MatrixRun {
   }
 };
 
-// Up to left_mats x right_mats pairs that are computed at once: of the groups of neighbouring lefts
-// number l, of the groups of neighbouring rights of a left number r.
+// Up to left_mats x right_mats pairs that are computed at once: group l of neighbouring lefts, and
+// group r of neighbouring rights of a left.
 template <typename T>
 struct PairGroup {
   __device__ __forceinline__ PairGroup(const DeviceProblem& q, int l, int r, int left_mats,

@@ -1,9 +1,9 @@
 // ncc and zncc of one overlap by their definition, in float64, on the host and on the device, for
 // variants that sum over the pixels of an overlap themselves (docs/design.md, Fields of a problem).
 //
-// Only values of the overlap count, as they are in the matrices: the pivot is the first of them, the
-// scale is the largest of them, and a side is constant by them alone. So whatever lies elsewhere in a
-// matrix changes no bit of a score. constexpr, so that nvcc compiles it for the device too.
+// Only original values of the overlap are used: the pivot is the first value, the scale comes from
+// the largest value, and whether a side is constant depends only on them. Pixels outside the
+// overlap change no bit of a score. constexpr, so that nvcc compiles it for the device too.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace xcorr::device {
 
-// What the first pass over an overlap finds of one side.
+// The result of the first pass over an overlap for one side.
 struct SideOfOverlap {
   double first = 0, sum = 0, largest = 0;  // sum of value - first; largest |value|
 
@@ -22,7 +22,7 @@ struct SideOfOverlap {
     const double size = fabs(value);
     largest = size > largest ? size : largest;
   }
-  // A power of two by which squares neither overflow nor underflow.
+  // A power of two that keeps squares from overflow and underflow.
   constexpr double scale() const {
     if (!(largest > 0 && largest <= 0x1.fffffffffffffp1023)) return 1;
     int exponent = 0;
@@ -31,14 +31,15 @@ struct SideOfOverlap {
   }
 };
 
-// Whether a sum of squares of `count` values is that of a constant up to rounding.
+// Whether `squares` is the sum of squares of `count` values that are constant up to rounding.
 constexpr bool is_constant(double squares, double largest, double count) {
   const double rounding = 8 * 0x1p-24 * largest;
   return squares <= rounding * rounding * count;
 }
 
 // each(use) calls use(l, r) for every pixel of the overlap that is valid in both matrices, with the
-// values as doubles, in the same order each time. 0 where there is none, and where a side is constant.
+// values as doubles, in the same order each time. The score is 0 without pixels, and if a side is
+// constant.
 template <typename Each>
 constexpr double overlap_score(ScoreKind score, const Each& each) {
   double count = 0;
@@ -57,7 +58,7 @@ constexpr double overlap_score(ScoreKind score, const Each& each) {
   const double left_scale = left.scale(), right_scale = right.scale();
   double products = 0, left_squares = 0, right_squares = 0;
   each([&](double l, double r) {
-    // Two steps: the difference from a value of the overlap loses nothing to an offset.
+    // Two steps: the difference from a value of the overlap loses no digits to an offset.
     const double x = ((l - left_pivot) - left_mean) * left_scale;
     const double y = ((r - right_pivot) - right_mean) * right_scale;
     products += x * y;
@@ -68,7 +69,7 @@ constexpr double overlap_score(ScoreKind score, const Each& each) {
       is_constant(right_squares, right.largest * right_scale, count)) {
     return 0;
   }
-  // Two roots: the product of the two sums could overflow.
+  // Two roots, because the product of the two sums could overflow.
   const double value = products / (sqrt(left_squares) * sqrt(right_squares));
   return value > 1 ? 1 : value < -1 ? -1 : value;
 }

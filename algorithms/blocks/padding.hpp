@@ -1,4 +1,4 @@
-// Sizes of zero-padded transforms that correlate: how long, and which lengths FFT libraries like.
+// Sizes of zero-padded transforms for correlation, and lengths that FFT libraries prefer.
 #pragma once
 
 #include <algorithm>
@@ -7,15 +7,15 @@
 
 namespace xcorr::device {
 
-// Least length n of a circular correlation of one axis that is right at `shifts`: shift s also
-// collects s + n and s - n, which must lie outside the full window -(left - 1) .. right - 1, and
-// both inputs must fit. The full window needs left + right - 1, a smaller one less.
+// The min length n of a circular correlation along one axis that is right at `shifts`. Shift s also
+// collects s + n and s - n, which must be outside the full window -(left - 1) .. right - 1, and
+// both inputs must fit. The full window needs left + right - 1, a smaller window less.
 inline Index padded_size(Index left, Index right, Shifts shifts) {
   return std::max({left, right, right - shifts.first, left + shifts.last});
 }
 
-// The smallest 2^a 3^b 5^c 7^d that is at least `n`, a multiple of 4 from 17 on (SIMD, and real
-// transforms, want even lengths).
+// The smallest 2^a 3^b 5^c 7^d that is at least `n`; a multiple of 4 above 16, because SIMD and
+// real transforms need even lengths.
 inline Index smooth_size(Index n) {
   for (Index size = n;; ++size) {
     if (n > 16 && size % 4 != 0) continue;

@@ -1,6 +1,6 @@
-// Pairs on the device: Problem::pair without branches and with 32-bit division, which takes a GPU
-// several times fewer instructions than the 64-bit one. With small matrices there is a division
-// every few hundred products.
+// Pairs on the device: Problem::pair without branches and with 32-bit division, which on a GPU
+// needs several times fewer instructions than 64-bit division. With small matrices there is a
+// division every few hundred products.
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
@@ -8,16 +8,16 @@
 
 namespace xcorr::device {
 
-// Right matrices that one left matrix meets.
+// The number of right matrices of each left matrix.
 inline Index rights_of_a_left(const Problem& problem) { return problem.pairs() / problem.lefts; }
 
-// What is taken off a pair's number for each left matrix before its own, to get the number of its
-// right matrix: in n-to-m each left matrix starts over at the first right one.
+// The right matrix of pair p has index p - left * rights_back. In n-to-m the rights start again for
+// each left.
 inline Index rights_back(const Problem& problem) {
   return problem.form == Form::n_to_m ? problem.rights : 0;
 }
 
-// Made on the host, given to the kernel by value. pair(p) equals problem.pair(p) for each pair of a
+// Set on the host, passed to the kernel by value. pair(p) equals problem.pair(p) for each pair of a
 // problem whose indices fit.
 struct Pairing {
   explicit Pairing(const Problem& problem)

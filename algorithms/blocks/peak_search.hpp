@@ -1,10 +1,11 @@
-// The result `peak` of surfaces that lie in global memory, each searched by many blocks: a peak of one
-// large surface is to use a whole GPU. The rules are those of peaks.hpp.
+// The result `peak` for surfaces in global memory. Many blocks search each surface, so that a
+// single large surface uses a whole GPU. The rules are those of peaks.hpp.
 //
-//   tops_kernel     the first largest output of each part of a surface; a kernel that makes outputs may
-//                   write these instead
-//   seconds_kernel  the largest local maximum of each part that is not near the peak
-//   records_kernel  a warp a pair: the record
+//   tops_kernel     the first largest output of each part of a surface; a kernel that computes
+//                   outputs may write these instead
+//   seconds_kernel  the largest local maximum of each part outside the 5 x 5 outputs around the
+//                   peak
+//   records_kernel  the record, one warp per pair
 #pragma once
 
 #include <algorithm>
@@ -17,11 +18,11 @@
 namespace xcorr::device {
 
 inline constexpr int kSearchThreads = static_cast<int>(small_if_emulated(256, 64));
-// Outputs that a block searches, and the most blocks of a surface.
+// Outputs per block, and max blocks per surface.
 inline constexpr Index kSearchPart = small_if_emulated(8192, 200);
 inline constexpr Index kMostSearchParts = small_if_emulated(1024, 7);
 
-// The first largest output of some outputs, and whether one of them is NaN or infinite.
+// The first largest output of a part, and whether one output is NaN or infinite.
 struct alignas(16) PartTop {
   float value;
   int at;
@@ -48,7 +49,7 @@ __device__ __forceinline__ PartTop top_of_lanes(PartTop mine) {
   }
   return mine;
 }
-// Of all threads of a block of at most 32 warps, for thread 0.
+// Combines all threads of a block of at most 32 warps, for thread 0.
 __device__ __forceinline__ PartTop top_of_threads(PartTop mine, int threads) {
   XCORR_SHARED(PartTop, of_warp, 32);
   mine = top_of_lanes(mine);
@@ -62,7 +63,7 @@ __device__ __forceinline__ PartTop top_of_threads(PartTop mine, int threads) {
   return mine;
 }
 
-// By value to the kernels.
+// Passed to the kernels by value.
 struct PeakSearch {
   const float* surfaces;  // [pairs][rows][cols]
   int rows, cols, pairs;
@@ -75,11 +76,12 @@ struct PeakSearch {
   __device__ __forceinline__ const float* surface_of(int pair) const {
     return surfaces + static_cast<Index>(pair) * rows * cols;
   }
-  // Of a pair, by all lanes of a warp.
+  // The top of a pair, for all lanes of a warp that call it.
   __device__ __forceinline__ PartTop top_of(int pair) const {
     const PartTop* const of_pair = tops + static_cast<Index>(pair) * top_parts;
     PartTop top = no_top();
-    // The larger of two is so twice: a lane with fewer parts adds its first again.
+    // Adding a top twice does not change the result: a lane with fewer parts adds its first part
+    // again.
     constexpr int kAtOnce = 4;
 #pragma unroll 1
     for (int begin = warp::lane(); begin < top_parts; begin += kAtOnce * warp::kSize) {
@@ -96,7 +98,7 @@ struct PeakSearch {
   }
 };
 
-// A surface in global memory, as peaks.hpp reads it.
+// A surface in global memory, with the interface of peaks.hpp.
 struct StoredSurface {
   const float* data;
   int rows, cols;
@@ -105,7 +107,7 @@ struct StoredSurface {
   }
 };
 
-// grid: parts, pairs (in a stride).
+// grid: parts (x), pairs in a stride (y).
 static __global__ void __launch_bounds__(kSearchThreads) tops_kernel(PeakSearch search) {
   wait_for_previous();
   const int size = search.rows * search.cols, stride = static_cast<int>(gridDim.x) * kSearchThreads;
@@ -137,7 +139,7 @@ static __global__ void __launch_bounds__(kSearchThreads, 4) seconds_kernel(PeakS
     const int peak = top.at == kNowhere ? 0 : top.at;
     const int peak_y = peak / s.cols, peak_x = peak % s.cols;
     float best = no_number();
-    // Loads before branches: a load behind the branch of the one before would wait for it.
+    // All loads come before the branches: a load behind a branch would wait for the previous load.
     constexpr int kAtOnce = static_cast<int>(small_if_emulated(8, 2));
     int i = static_cast<int>(blockIdx.x) * kSearchThreads + thread;
 #pragma unroll 1
@@ -189,12 +191,12 @@ static __global__ void __launch_bounds__(warp::kSize) records_kernel(PeakSearch 
   }
 }
 
-// The search as a problem needs it: memory in the workspace, and the launches.
+// The search for a problem: memory in the workspace, and the launches.
 class PeakSearchPlan {
  public:
   PeakSearchPlan() = default;
-  // `top_parts`: how many tops of a surface
-  // a kernel before writes; 0: tops_kernel is launched.
+  // `top_parts` is the number of tops per surface that a previous kernel writes; with 0,
+  // tops_kernel is launched.
   PeakSearchPlan(const Problem& q, Index top_parts, Workspace& workspace)
       : own_tops_(top_parts == 0) {
     search_.rows = static_cast<int>(q.out_rows());
@@ -209,7 +211,7 @@ class PeakSearchPlan {
     search_.tops = workspace.take<PartTop>(q.pairs() * search_.top_parts);
     search_.seconds = workspace.take<float>(q.pairs() * search_.parts);
   }
-  // Yes, or why a surface has more outputs than the search can number.
+  // Yes, or why a surface has too many outputs for the search.
   static Support supports(const Problem& q) {
     if (q.out_size() > kIndexLimit / 4) return no("peaks of more than 2^29 shifts");
     return results_fit(q);

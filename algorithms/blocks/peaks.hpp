@@ -1,13 +1,14 @@
-// Results that are no surfaces, from a surface that a warp or a block holds: where the peak (the largest
-// output) is; the second peak, which is the largest local maximum outside the 5 x 5 outputs around the
-// peak; the fit between outputs; the records of peaks, and lists of the outputs above a threshold. The
-// rules are those of harness/reduce/reduce_rules.hpp, in 32 bits; tests/emulation/test_peaks.cpp compares the two.
+// Results other than surfaces, from a surface that a warp or a block can read: the position of the
+// peak (the largest output); the second peak, the largest local maximum outside the 5 x 5 outputs
+// around the peak; the fit between outputs; the records of peaks; and lists of the outputs above a
+// threshold. The rules are those of harness/reduce/reduce_rules.hpp, in 32 bits;
+// tests/emulation/test_peaks.cpp compares the two.
 //
 // A surface is a type with
 //   int rows, cols;                                       of the window
-//   const float* row(int y) const;                        its outputs of row y, 0 <= y < rows
-// NaN stands for "no number" wherever a value may be missing. fmaxf ignores it, and a comparison with
-// it is false. So is_local_maximum() asks !(neighbour > value): a missing neighbour changes nothing.
+//   const float* row(int y) const;                        outputs of row y, 0 <= y < rows
+// NaN marks missing values. fmaxf ignores it, and a comparison with it is false. is_local_maximum()
+// tests !(neighbour > value), so that a missing neighbour has no effect.
 #pragma once
 
 #include <bit>
@@ -24,8 +25,8 @@ namespace xcorr::device {
 __device__ __forceinline__ float no_number() { return std::bit_cast<float>(0x7fc00000u); }
 __device__ __forceinline__ bool is_number(float value) { return value == value; }
 
-// What may be the peak: an output, or a row with the value of its largest output. `at` says which
-// output or row, counted in the order of (sy, sx); kNowhere where there is none.
+// A candidate for the peak: an output, or a row with the value of its largest output. `at` is the
+// index of the output or row in the order of (sy, sx); kNowhere if there is none.
 inline constexpr int kNowhere = 0x7fffffff;
 struct PeakPlace {
   float value;
@@ -35,11 +36,11 @@ __device__ __forceinline__ PeakPlace no_place() { return {-HUGE_VALF, kNowhere};
 __device__ __forceinline__ PeakPlace place_of(float value, int at) {
   return is_number(value) ? PeakPlace{value, at} : no_place();
 }
-// The one with the larger value; of equal values the one with the smaller `at`.
+// The candidate with the larger value; of equal values the one with the smaller `at`.
 __device__ __forceinline__ PeakPlace first_of(PeakPlace a, PeakPlace b) {
   return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
 }
-// The first of the places of kLanes consecutive lanes; all of these lanes get it.
+// The first candidate of kLanes consecutive lanes, for all these lanes.
 template <int kLanes = warp::kSize>
 __device__ __forceinline__ PeakPlace first_of_lanes(PeakPlace mine) {
 #pragma unroll
@@ -55,7 +56,7 @@ __device__ __forceinline__ float largest_of_lanes(float mine) {
   return mine;
 }
 
-// The warps that share a surface: a single one.
+// A team of one warp for a surface.
 struct WarpTeam {
   int lane;
   static constexpr int warp = 0, warps = 1;
@@ -66,7 +67,7 @@ struct WarpTeam {
   __device__ __forceinline__ void meet() const { warp::barrier(); }
 };
 
-// All warps of a block, 32 at most, and what they tell each other.
+// Shared memory of a team of all warps of a block, at most 32.
 struct TeamScratch {
   PeakPlace places[2][warp::kSize];
   double sums[warp::kSize];
@@ -75,14 +76,15 @@ struct BlockTeam {
   int lane, warp, warps;
   TeamScratch* scratch;
 
-  // The first of all warps, for all threads; `turn` is another one than that of the call before.
+  // The first candidate of all warps, for all threads; `turn` must have another parity than in the
+  // previous call.
   __device__ __forceinline__ PeakPlace first_of_all(PeakPlace of_warp, int turn) const {
     PeakPlace* const places = scratch->places[turn % 2];
     if (lane == 0) places[warp] = of_warp;
     block::barrier();
     return first_of_lanes(lane < warps ? places[lane] : no_place());
   }
-  // For the lanes of warp 0, once between two calls of meet().
+  // The sum, for the lanes of warp 0. At most one call between two calls of meet().
   __device__ __forceinline__ double sum_of_all(double of_warp) const {
     if (lane == 0) scratch->sums[warp] = of_warp;
     block::barrier();
@@ -93,7 +95,7 @@ struct BlockTeam {
 };
 
 // Whether output (y, x), whose value is a number, is at least as large as its neighbours in the
-// window and larger than those of them that come before it.
+// window and larger than the neighbours before it.
 template <typename Surface>
 __device__ __forceinline__ bool is_local_maximum(const Surface& s, int y, int x, float value) {
   const bool left = x > 0, right = x + 1 < s.cols;
@@ -112,7 +114,7 @@ __device__ __forceinline__ bool is_local_maximum(const Surface& s, int y, int x,
 __device__ __forceinline__ bool comes_after(PeakPlace here, PeakPlace previous) {
   return here.value < previous.value || (here.value == previous.value && here.at > previous.at);
 }
-// Before all outputs.
+// A candidate that comes before all outputs.
 __device__ __forceinline__ PeakPlace before_all() { return {HUGE_VALF, -1}; }
 
 // Whether output (y, x) is among the 5 x 5 around the peak.
@@ -120,9 +122,9 @@ __device__ __forceinline__ bool is_around(int y, int x, int peak_y, int peak_x) 
   return y - peak_y <= 2 && peak_y - y <= 2 && x - peak_x <= 2 && peak_x - x <= 2;
 }
 
-// The largest local maximum of row y that lies outside the 5 x 5 around the peak and is larger than
-// `least`; NaN if there is none. A lane looks only at every kLanes-th column, from column `lane` on.
-// All lanes of the warp call it together, a lane that has no row with y >= s.rows.
+// The largest local maximum of row y outside the 5 x 5 outputs around the peak that is larger than
+// `least`; NaN if there is none. A lane searches every kLanes-th column, from column `lane` on. All
+// lanes of the warp call it together; a lane without a row passes y >= s.rows.
 template <int kLanes = warp::kSize, typename Surface>
 __device__ __forceinline__ float second_of_row(const Surface& s, int y, int lane, int peak_y,
                                                int peak_x, float least) {
@@ -139,8 +141,8 @@ __device__ __forceinline__ float second_of_row(const Surface& s, int y, int lane
   return found ? best : no_number();
 }
 
-// How many equal outputs a plateau has along an axis, from its first one at (y, x) on. It has two at
-// least: the one behind is known to be equal.
+// The number of equal outputs of a plateau along an axis, from its first output at (y, x) on. It is
+// at least two: the next output is known to be equal.
 template <typename Surface>
 __device__ __forceinline__ int plateau_length(const Surface& s, int y, int x, bool is_y,
                                               float value) {
@@ -151,25 +153,26 @@ __device__ __forceinline__ int plateau_length(const Surface& s, int y, int x, bo
   return equal;
 }
 
-// Position of the maximum of the parabola through three neighbouring values, the first one smaller than
-// the middle and the last one not larger: in pixels (steps of a shift) from the middle one. In float32 its five roundings move it by
-// less than 2^-22 pixels (2.5 x 2^-24 in all).
+// Position of the maximum of the parabola through three neighbouring values, in pixels (steps of a
+// shift) from the middle value. The first value is smaller than the middle value, and the last is
+// not larger. In float32 the five rounding errors move it by less than 2^-22 pixels (2.5 x 2^-24 in
+// total).
 template <typename T>
 __device__ __forceinline__ T parabola_top(T before, T middle, T after) {
   const T sides = (middle - before) + (middle - after);
   return T(0.5) * ((middle - before) - (middle - after)) / sides;
 }
-// The same through the logarithms of the values, in double: differences of logarithms lose too many
-// digits in float32.
+// The same through the logarithms of the values, in double: in float32 the differences of
+// logarithms lose too many digits.
 __device__ __forceinline__ float gaussian_top(float before, float middle, float after) {
   if (!(before > 0 && after > 0)) return parabola_top(before, middle, after);
   const auto log_of = [](float value) { return log(static_cast<double>(value)); };
   return static_cast<float>(parabola_top(log_of(before), log_of(middle), log_of(after)));
 }
 
-// What the fit along one axis adds to the shift, and its flags. A neighbour outside the window does
-// not exist. With upsample the fit is 0, and what interpolates sets it. Of two equal outputs the fit is
-// half a pixel; centre_of_plateau() has the fit of longer plateaus.
+// The fit along one axis (a distance from the shift) and its flags. A neighbour outside the window
+// does not exist. With upsample the fit is 0 and is set by the interpolation. For two equal outputs
+// the fit is half a pixel; centre_of_plateau() has the fit of longer plateaus.
 struct AxisFit {
   float sub;
   std::uint32_t flags;
@@ -192,11 +195,11 @@ __device__ __forceinline__ AxisFit fit_along(float before, float middle, float a
   return fit;
 }
 
-// Whether a fit is to be replaced by the centre of a plateau, whose second output is `after`.
+// Whether the fit must be replaced by the centre of a plateau. `after` is the next output.
 __device__ __forceinline__ bool is_on_plateau(const AxisFit& fit, float middle, float after) {
   return fit.sub != 0 && after == middle;
 }
-// What the centre of a plateau of so many equal outputs adds to the shift of its first one.
+// The distance from the first output of a plateau of `equal` outputs to its centre.
 __device__ __forceinline__ float centre_of_plateau(int equal) {
   return 0.5f * static_cast<float>(equal - 1);
 }
@@ -209,8 +212,8 @@ inline float least_float(double value) {
              : nearest;
 }
 
-// What kernels need to know of a problem to write its records. Made on the host, given to kernels by
-// value.
+// The parameters of a problem that kernels need to write its records. Set on the host, passed to
+// kernels by value.
 struct ResultRequest {
   ResultRequest() = default;
   explicit ResultRequest(const Problem& q)
@@ -222,7 +225,7 @@ struct ResultRequest {
         least(least_float(q.fields.result.threshold)),
         capacity(static_cast<unsigned long long>(q.fields.result.capacity)) {}
 
-  // Of pair p, of which peaks:k has `count`.
+  // The records of pair p: one, or for peaks:k `count`.
   __device__ __forceinline__ Peak* peaks_of(Index p) const {
     return static_cast<Peak*>(out) + (kind == ResultKind::peaks ? p * count : p);
   }
@@ -232,14 +235,14 @@ struct ResultRequest {
   ResultKind kind = ResultKind::surface;
   SubPixel sub_pixel = SubPixel::parabola;
   int first_sy = 0, first_sx = 0;  // shift of output (0, 0)
-  int count = 0;                   // of peaks:k
-  float least = 0;                 // of above
+  int count = 0;                   // k of peaks:k
+  float least = 0;                 // threshold of above
   unsigned long long capacity = 0;
   void* out = nullptr;  // the records of a call
 };
 
-// Whether this header can write the records that a problem asks for. It has no medians, and cannot
-// interpolate to 1/u pixel (peak:upsample=u); a variant that can says so.
+// Whether this header can write the records of a problem. It has no medians and cannot interpolate
+// to 1/u pixel (peak:upsample=u); a variant that can interpolate passes `interpolates`.
 inline Support results_fit(const Problem& q, bool interpolates = false) {
   const Result& result = q.fields.result;
   if (!interpolates && result.kind == ResultKind::peak && result.sub_pixel == SubPixel::upsample) {
@@ -253,7 +256,7 @@ inline Support results_fit(const Problem& q, bool interpolates = false) {
   return yes();
 }
 
-// The record of the peak at (y, x), by one thread; peak.at is kNowhere where no output is a number.
+// The record of the peak at (y, x), by one thread; peak.at is kNowhere if no output is a number.
 template <typename Surface>
 __device__ __forceinline__ Peak peak_record(const Surface& s, const ResultRequest& request,
                                             SubPixel sub_pixel, PeakPlace peak, int y, int x,
@@ -270,7 +273,7 @@ __device__ __forceinline__ Peak peak_record(const Surface& s, const ResultReques
   record.value = peak.value;
   record.sy += y;
   record.sx += x;
-  // A loop that is not unrolled, so that the long code of a division is there once for both axes.
+  // The loop is not unrolled, so that both axes share the long code of a division.
 #pragma unroll 1
   for (int axis = 0; axis < 2; ++axis) {
     const bool is_y = axis == 0;
@@ -288,15 +291,15 @@ __device__ __forceinline__ Peak peak_record(const Surface& s, const ResultReques
   return record;
 }
 
-// Of the result above: sets the count to 0, by one thread of a kernel before the one that lists.
+// For the result above: sets the count to 0. Called by one kernel before the kernel that lists.
 __device__ __forceinline__ void clear_header(const ResultRequest& request) {
   if (request.kind != ResultKind::above || blockIdx.x + blockIdx.y + blockIdx.z != 0) return;
   if (threadIdx.x == 0) store_record(request.header(), AboveHeader{0, 0});
 }
 
-// Lists the outputs of columns [begin, end) of row y that are at least the threshold, by all lanes of
-// a warp. Outputs are `scale` times what the surface has. The count goes on beyond the capacity: that
-// is the error of which the caller is told. One addition for all of a warp.
+// Lists the outputs of columns [begin, end) of row y that are at least the threshold, by all lanes
+// of a warp. Outputs are `scale` times the values of the surface. The count also includes outputs
+// beyond the capacity, which the caller gets as an error. There is one atomic addition per warp.
 template <typename Surface>
 __device__ __forceinline__ void list_row(const Surface& s, int y, int begin, int end, int lane,
                                          float scale, const ResultRequest& request, Index pair) {
@@ -305,7 +308,7 @@ __device__ __forceinline__ void list_row(const Surface& s, int y, int begin, int
 #pragma unroll 1
   for (int x = begin + lane; x < end; x += warp::kSize) mine += scale * row[x] >= request.least;
   if (!warp::any(mine > 0)) return;
-  int up_to = mine;  // of this lane and those before it
+  int up_to = mine;  // of this lane and the lanes before it
 #pragma unroll
   for (int by = 1; by < warp::kSize; by *= 2) {
     const int other = warp::shuffle_up(up_to, by);

@@ -1,5 +1,6 @@
-// What the plans of CUDA variants share: the pointers of a call, the cleared output, and the limits
-// of a launch. The pairing of matrices is in pairs.hpp, the scalar type in precision.hpp.
+// The common parts of the plans of CUDA variants: the pointers of a call, the cleared output, and
+// the limits of a launch. The pairing of matrices is in pairs.hpp, the scalar type in
+// precision.hpp.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +37,7 @@ class DevicePlan : public Plan {
   }
 
  protected:
-  // `accumulates`: kernels add to the output, so every call clears it first.
+  // `accumulates`: kernels add to the output, so that every call clears it first.
   explicit DevicePlan(const Problem& problem, bool accumulates = false)
       : problem_(problem), accumulates_(accumulates) {}
 
@@ -48,18 +49,18 @@ class DevicePlan : public Plan {
   bool accumulates_;
 };
 
-// An extent of a grid along y or z for `count` things: kernels walk the rest in a loop of stride
-// gridDim.
+// The extent of a grid along y or z for `count` items: kernels process the remaining items in a
+// loop with stride gridDim.
 inline unsigned grid_extent(Index count) {
   return static_cast<unsigned>(std::min<Index>(count, kGridLimitYZ));
 }
 
-// Whether a block may have `bytes` of dynamic shared memory. The device is asked only for more than
-// every device has.
+// Whether a block may have `bytes` of dynamic shared memory. The device is queried only for more
+// than every device has.
 inline bool fits_shared(std::size_t bytes) {
   return bytes <= kSharedWithoutAsking || bytes <= shared_limit();
 }
-// Yes, or why not. `what` needs the memory.
+// Yes, or why not. `what` names the data in the memory.
 inline Support shared_fits(const std::string& what, std::size_t bytes) {
   if (fits_shared(bytes)) return yes();
   return no(what + ": " + std::to_string(bytes) + " bytes of shared memory, and a block has " +

@@ -1,5 +1,5 @@
-// Compile-time parameters. The values of a parameter stand once, in a type, from which the axis of
-// the registration and the kernels of all points are made:
+// Compile-time parameters. The values of a parameter are listed once, in a type. The axis of the
+// registration and the kernels of all points come from it:
 //
 //   using RightMats = PointAxis<Values<1, 2, 4, 8>, Values<2, 8>>;  // all, and those of grid=quick
 //   const bool kKernels =
@@ -9,7 +9,7 @@
 //   find_kernel<Kernel>(XCORR_ID, {right_mats})               in the plan
 //
 // A variant that is compiled in parts (XCORR_COMPILE_IN_PARTS) adds every XCORR_PARTS-th point in
-// each, so all parts fill one table.
+// each part. All parts fill one table.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Values {
   static constexpr std::array<int, sizeof...(kValues)> all = {kValues...};
 };
 
-// Values in ascending order; `Quick`, a subset, is what the option grid=quick builds.
+// Values in ascending order. `Quick` is the subset that the option grid=quick builds.
 template <typename Paper, typename Quick = Paper>
 struct PointAxis {
 #ifdef XCORR_GRID_QUICK
@@ -46,8 +46,8 @@ struct PointAxis {
     return {name, words(Paper::all), true, words(Built::all)};
   }
 
-  // The built value to use for `present` things when groups of `asked` are wanted: groups are not
-  // larger than needed, since what does not exist costs as much as what does.
+  // The built value for `present` items if groups of `asked` are requested. Groups are not larger
+  // than needed, because missing items cost as much as existing items.
   static int fitting(int asked, Index present) {
     for (const int value : Built::all) {
       if (value >= present || value >= asked) return value;
@@ -58,7 +58,8 @@ struct PointAxis {
 
 namespace points_detail {
 
-// All points, unless the unit chooses some: the emulation does (tests/emulation/sample.hpp).
+// All points, unless the translation unit selects some: the emulation does
+// (tests/emulation/sample.hpp).
 #ifndef XCORR_POINT_CHOICE
 #define XCORR_POINT_CHOICE points_detail::EveryPoint
 struct EveryPoint {
@@ -74,14 +75,14 @@ struct EveryPoint {
 };
 #endif
 
-// By variant, then by point; filled before main.
+// Tables by variant, then by point; filled before main.
 template <typename Kernel>
 std::map<std::string, std::map<std::vector<int>, Kernel>>& tables() {
   static std::map<std::string, std::map<std::vector<int>, Kernel>> all;
   return all;
 }
 
-// Point number i of the product of axes, the last axis fastest.
+// Point i of the product of axes, the last axis fastest.
 template <typename... Axes>
 constexpr std::array<int, sizeof...(Axes)> point(std::size_t i) {
   constexpr std::size_t kAxes = sizeof...(Axes);
@@ -117,8 +118,8 @@ void add_point(auto index, const char* variant, const Make& make, std::index_seq
 
 }  // namespace points_detail
 
-// Adds the kernel make(values...), values being std::integral_constant, of every point of this part
-// to the table of `variant`.
+// Adds the kernels make(values...) of all points of this part to the table of `variant`; the values
+// are std::integral_constant.
 template <typename... Axes, typename Make>
 bool add_kernels(const char* variant, const Make& make) {
   [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {

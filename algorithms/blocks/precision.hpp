@@ -1,5 +1,5 @@
-// The scalar type of a request: float, or double for fp64. Includes nothing of CUDA, so that CPU
-// variants use it too.
+// The scalar type of a request: float, or double for fp64. Includes no CUDA, so that CPU variants
+// can use it.
 #pragma once
 
 #include <memory>
@@ -8,13 +8,13 @@
 
 namespace xcorr::device {
 
-// use(T{}), where T is the scalar type.
+// Calls use(T{}), where T is the scalar type.
 template <typename Use>
 auto with_scalar(Precision precision, const Use& use) {
   return precision == Precision::fp64 ? use(double{}) : use(float{});
 }
 
-// .plan of a variant whose plan PlanOf<T> is made from a request.
+// The .plan of a variant whose plan is PlanOf<T>.
 template <template <typename> class PlanOf>
 std::unique_ptr<Plan> plan_in_precision(const PlanRequest& request) {
   return with_scalar(request.precision, [&](auto scalar) -> std::unique_ptr<Plan> {

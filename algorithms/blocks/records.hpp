@@ -1,5 +1,5 @@
-// Records of results (harness/problem/results.hpp, which harness/variant.hpp includes) as kernels read and write
-// them.
+// Access of kernels to the records of results (harness/problem/results.hpp, which
+// harness/variant.hpp includes).
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace xcorr::device {
 
-// A record by accesses of 16 bytes.
+// A record as parts of 16 bytes.
 template <typename Record>
 struct RecordParts {
   struct alignas(16) Part {
@@ -26,7 +26,7 @@ __device__ __forceinline__ Record load_record(const Record* from) {
   return std::bit_cast<Record>(*reinterpret_cast<const RecordParts<Record>*>(from));
 }
 
-// Of the result above: the count, as atomic additions take it, and the detections behind it.
+// For the result above: the count, in the type of atomic additions, and the detections after it.
 __device__ __forceinline__ unsigned long long* counter_of(AboveHeader* header) {
   return reinterpret_cast<unsigned long long*>(&header->count);
 }

@@ -1,17 +1,20 @@
-// Row distributions of split-row (paper section 4.2.1, thesis 3.4.2): each overlap is cut into
-// stripes of at most `rows_per_task` rows, and RowDistribution gives the stripe of a task. It is
-// integer arithmetic only, the same on the host, where it is tested, and on the device.
+// Row distributions of split-row (paper section 4.2.1, thesis 3.4.2). Each overlap is cut into
+// stripes of at most `rows_per_task` rows, and RowDistribution computes the stripe of a task. It
+// uses only integer arithmetic, the same on the host, where it is tested, and on the device.
 //
-//   none       one stripe for each overlap: nothing is split
-//   rectangle  as many tasks for every overlap as the tallest one has stripes; the others are empty
-//   triangle   exactly one task for each stripe
+//   none       one stripe per overlap: nothing is split
+//   rectangle  as many tasks for every overlap as the tallest overlap has stripes; some are empty
+//   triangle   exactly one task per stripe
 //
-// Over the shifts sy of the full window the height of an overlap rises by one from 1 to
-// H = min(left rows, right rows), stays there, and falls to 1. So the stripes of the first h shifts
-// are T(h) = ceil(1/r) + ... + ceil(h/r) = r q (q + 1) / 2 + (h mod r) (q + 1) with q = h / r, and
-// the shift of a task on the rising side comes from inverting that: all heights in (r q, r (q + 1)]
+// Over the shifts sy of the full window the height of an overlap rises by one from 1 to H, stays
+// constant, and falls to 1. H is min(left rows, right rows), r is `rows_per_task`, and q is h / r.
+// The number of stripes of the first h shifts is
+//
+//   T(h) = ceil(1/r) + ... + ceil(h/r) = r q (q + 1) / 2 + (h mod r) (q + 1)
+//
+// The shift of a task on the rising side is the inverse of this: all heights in (r q, r (q + 1)]
 // have q + 1 stripes, and q is the largest number whose triangular number is at most task / r. The
-// falling side is its mirror image, a partial window starts somewhere in the full one.
+// falling side is the mirror image. A partial window starts inside the full window.
 #pragma once
 
 #include <algorithm>
@@ -24,24 +27,24 @@ namespace xcorr::device {
 
 __host__ __device__ constexpr std::uint32_t triangular(std::uint32_t q) { return q * (q + 1) / 2; }
 
-// The largest q with triangular(q) <= n, exact for n <= 2^30. sqrt(2 n) lies above q and below
-// q + 3/2, by margins that the rounding of a float does not reach, so its integer part is q or one
-// too many.
+// The largest q with triangular(q) <= n, exact for n <= 2^30. sqrt(2 n) is above q and below
+// q + 3/2. These margins exceed the rounding error of a float, so that its integer part is q or
+// q + 1.
 __host__ __device__ inline std::uint32_t triangular_root(std::uint32_t n) {
   const auto q = static_cast<std::uint32_t>(std::sqrt(2.0f * static_cast<float>(n)));
   return triangular(q) > n ? q - 1 : q;
 }
 
-// Left rows [first, end) of the overlap of one output row; empty for a surplus task.
+// Left rows [first, end) of the overlap of one output row; empty for an unused task.
 struct Stripe {
-  int row = 0;  // of the output
+  int row = 0;  // output row
   int first = 0;
   int end = 0;
   bool whole = false;  // no other task has rows of this overlap
 };
 
-// A stripe of one row takes about 150 instructions for its products, so the search for it has to be
-// short: 32-bit numbers, and divisors prepared on the host.
+// The products of a stripe of one row take about 150 instructions, so that the search for the
+// stripe must be short: it uses 32-bit numbers and divisors prepared on the host.
 class RowDistribution {
  public:
   enum class Kind { none, rectangle, triangle };
@@ -49,7 +52,7 @@ class RowDistribution {
     return name == "none" ? Kind::none : name == "rectangle" ? Kind::rectangle : Kind::triangle;
   }
 
-  // `rows_per_task` is not read for Kind::none.
+  // `rows_per_task` is ignored for Kind::none.
   RowDistribution(const Problem& q, Kind kind, Index rows_per_task)
       : left_last_(static_cast<int>(q.left.rows - 1)),
         last_(static_cast<int>(q.left.rows + q.right.rows - 2)),
@@ -77,22 +80,22 @@ class RowDistribution {
   }
 
   Index tasks() const { return tasks_; }
-  // Whether any overlap has several stripes, so that outputs are sums over tasks.
+  // Whether an overlap has several stripes, so that outputs are sums over tasks.
   bool splits() const { return splits_; }
-  // The limit of triangular_root.
+  // Whether the stripes are within the limit of triangular_root.
   Support fits() const {
     if (all_ > Index{1} << 30) return no("more than 2^30 stripes of rows");
     return yes();
   }
 
-  // The stripe of task 0 .. tasks() - 1.
+  // The stripe of a task, 0 .. tasks() - 1.
   __host__ __device__ __forceinline__ Stripe stripe(int task) const {
     const auto n = static_cast<std::uint32_t>(task);
     return triangle_ ? triangle(n + skipped_) : rectangle(n);
   }
 
  private:
-  // Of the overlap at shift number k of the full window.
+  // The height of the overlap at shift number k of the full window.
   __host__ __device__ int height(int k) const {
     const int rising = k + 1, falling = last_ + 1 - k;
     const int lower = rising < falling ? rising : falling;
@@ -104,7 +107,7 @@ class RowDistribution {
     const Index q = h / rows_;
     return rows_ * q * (q + 1) / 2 + h % rows_ * (q + 1);
   }
-  // Of shifts 0 .. k - 1 of the full window.
+  // The number of stripes of shifts 0 .. k - 1 of the full window.
   Index stripes_before(Index k) const {
     const Index ramp = limit_ - 1, plateau = last_ + 1 - 2 * ramp;
     const Index tall = ceil_div(limit_, rows_);
@@ -113,7 +116,7 @@ class RowDistribution {
     return 2 * rising_stripes(ramp) + plateau * tall - rising_stripes(last_ + 1 - k);
   }
 
-  // Stripe number `n` of the overlap at shift number `k` of the full window.
+  // Stripe `n` of the overlap at shift number `k` of the full window.
   __host__ __device__ __forceinline__ Stripe cut(int k, int n) const {
     const int sy = k - left_last_, tall = height(k);
     const int skipped = n * rows_ < tall ? n * rows_ : tall;
@@ -145,7 +148,7 @@ class RowDistribution {
     return cut(falls ? last_ - k : k, static_cast<int>(rest));
   }
 
-  int left_last_, last_;  // left row, shift number of the full window
+  int left_last_, last_;  // last left row; last shift number of the full window
   int limit_;             // height of the tallest overlap of the full window
   int first_;             // shift number of the first output row
   int rows_ = 1;
@@ -155,7 +158,7 @@ class RowDistribution {
   Index tasks_ = 0, all_ = 0;
 };
 
-// The parameters and limits of variants that split rows.
+// Parameters and limits of variants that split rows.
 inline Axis distribution_axis() { return {"distribution", {"none", "rectangle", "triangle"}}; }
 inline Drop distribution_drop() { return {"distribution", "none", "rows_per_thread"}; }
 inline RowDistribution row_distribution(const PlanRequest& request) {

@@ -1,8 +1,8 @@
-// Complex numbers, and their Fourier transforms of a few lengths in the registers of one thread:
-// what the transforms of rows and columns are made of (lengths.hpp).
+// Complex numbers, and Fourier transforms of a few lengths in the registers of one thread.
+// Transforms of rows and columns consist of them (lengths.hpp).
 //
-// Lengths 3, 4, 8, 16 and 32 are by decimation in frequency, with constants in the instructions. 6,
-// 12 and 24 are by the prime factor algorithm (Good), which has no twiddles.
+// Lengths 3, 4, 8, 16 and 32 use decimation in frequency, with constants in the instructions.
+// Lengths 6, 12 and 24 use the prime factor algorithm (Good), which has no twiddle factors.
 #pragma once
 
 #include <type_traits>
@@ -35,12 +35,12 @@ template <Direction kWay>
 __device__ __forceinline__ Complex quarter_turn(Complex a) {
   return kWay == Direction::forward ? Complex{a.im, -a.re} : Complex{-a.im, a.re};
 }
-// a times w or its conjugate: w is given for the inverse.
+// a times w (inverse) or its conjugate (forward).
 template <Direction kWay>
 __device__ __forceinline__ Complex turn(Complex a, float cosine, float sine) {
   return a * Complex{cosine, kWay == Direction::forward ? -sine : sine};
 }
-// a times the eighth root of one.
+// a times the eighth root of one, or its conjugate.
 template <Direction kWay>
 __device__ __forceinline__ Complex eighth_turn(Complex a) {
   constexpr float kSqrtHalf = 0.70710678118654752440f;
@@ -48,8 +48,8 @@ __device__ __forceinline__ Complex eighth_turn(Complex a) {
   return {kSqrtHalf * (a.re + b.re), kSqrtHalf * (a.im + b.im)};
 }
 
-// Sum and difference of values that are known to be zero or not. The compiler does not leave out an
-// addition of zero, so it is left out here.
+// Sum and difference of values that may be known to be zero. The compiler does not remove an
+// addition of zero, so that it is removed here.
 template <bool kZeroA, bool kZeroB>
 __device__ __forceinline__ Complex add(Complex a, Complex b) {
   if constexpr (kZeroB) return a;
@@ -63,7 +63,8 @@ __device__ __forceinline__ Complex subtract(Complex a, Complex b) {
   return a - b;
 }
 
-// In place, natural order. Inputs whose bit is set in kZero are taken as zero, whatever they are.
+// In place, natural order. Inputs whose bit is set in kZero are treated as zero, whatever their
+// values.
 template <Direction kWay, unsigned kZero = 0>
 __device__ __forceinline__ void transform4(Complex& a, Complex& b, Complex& c, Complex& d) {
   constexpr bool kA = kZero & 1, kB = kZero & 2, kC = kZero & 4, kD = kZero & 8;
@@ -92,7 +93,8 @@ __device__ __forceinline__ void transform3(Complex& a, Complex& b, Complex& c) {
   c = {middle.re - kSine * turned.re, middle.im - kSine * turned.im};
 }
 
-// v becomes its transform of length kN; the first kInputs of v are inputs, the rest is zero.
+// Replaces v by its transform of length kN. The first kInputs values are inputs; the remaining
+// inputs are zero.
 template <int kN, Direction kWay, int kInputs = kN>
 __device__ __forceinline__ void transform(Complex (&v)[kN]) {
   constexpr auto zero = [](int i) { return i >= kInputs; };
@@ -184,7 +186,7 @@ __device__ __forceinline__ void transform(Complex (&v)[kN]) {
                                   0.38268343236508977173f,
                                   0.19509032201612826785f,
                                   0.0f};
-    // k = k1 + 4 k2, n = 8 n1 + n2: transforms of 4, twiddles, transforms of 8.
+    // k = k1 + 4 k2, n = 8 n1 + n2: transforms of 4, twiddle factors, transforms of 8.
     constexpr unsigned kZero = kInputs <= 8 ? 14 : kInputs <= 16 ? 12 : kInputs <= 24 ? 8 : 0;
 #pragma unroll
     for (int n2 = 0; n2 < 8; ++n2) {

@@ -1,5 +1,5 @@
-// Several streams whose work starts after that of the caller's stream, which then waits for them.
-// They are created with the plan, since that takes longer than a small kernel. They may be used
+// Several streams that start after the work of the caller's stream, which then waits for them. They
+// are created with the plan, since creation takes longer than a small kernel. They can be used
 // while the caller's stream is captured.
 #pragma once
 
@@ -14,12 +14,12 @@ class Streams {
   explicit Streams(int count)
       : streams_(static_cast<std::size_t>(count)), done_(static_cast<std::size_t>(count)) {}
 
-  // What is launched from here on in any of the streams waits for what is in `from`.
+  // Work launched after this call in any of the streams waits for the work in `from`.
   void fork(void* from) {
     start_.record(from);
     for (const OwnStream& stream : streams_) start_.wait_in(stream.get());
   }
-  // What is launched in `to` from here on waits for all streams.
+  // Work launched after this call in `to` waits for all streams.
   void join(void* to) {
     for (std::size_t i = 0; i < streams_.size(); ++i) {
       done_[i].record(streams_[i].get());
@@ -27,7 +27,7 @@ class Streams {
     }
   }
 
-  // Streams in turn: i modulo their number.
+  // Stream i modulo the number of streams.
   void* operator[](std::int64_t i) const {
     return streams_[static_cast<std::size_t>(i) % streams_.size()].get();
   }

@@ -1,19 +1,21 @@
-// The factor of each shift of templates in frames (template_problem.hpp), and the launches before the
-// sums of products:
+// The factor of each shift of templates in frames (template_problem.hpp), and the launches before
+// the sums of products:
 //
 //   statistics_kernel  unit templates, ranges of parts of the frames (template_statistics.hpp)
 //   factors_kernel     ncc and zncc: 1 / the norm of each window of a frame, once for all templates
 //
-// Sums, means and norms are float64, about a number near the windows of a block (window_pivot). The sums of a window
-// are made of additions alone: a thread has neighbouring windows, which share all elements but the first and the last few.
+// Sums, means and norms are float64, relative to a number near the windows of a block
+// (window_pivot). The sums of a window are computed with additions only. A thread has neighbouring
+// windows, which share all elements but the first and the last few:
 //
-//   window j of a run of n   [ elements j to n - 1 | what all windows share | the next j elements ]
+//   window j of a run of n   [ elements j to n - 1 | common elements | the next j elements ]
 //
-// So an outlier leaves no error in windows that do not hold it, and an infinity no trace. Columns
-// first: a thread has the windows of n rows of one column, and puts their sums into shared memory;
-// then rows. Factors undo the power of two by which the values of a frame were multiplied. Where a window is so far from
-// that number that its squares lose digits, or where sums of products in float32 would not say enough, a factor is
-// kByDefinition, and who makes the sums asks score_by_definition().
+// Therefore an outlier or an infinity leaves no error in windows that do not contain it. Columns
+// come first: a thread sums the windows of n rows of one column and stores the sums in shared
+// memory; then rows follow. Factors include the inverse of the power of two by which the values of
+// a frame are multiplied. A factor is kByDefinition if the window is so far from the pivot that its
+// squares lose digits, or if float32 sums of products are not precise enough. Then the kernel of
+// the sums calls score_by_definition().
 #pragma once
 
 #include <algorithm>
@@ -23,12 +25,13 @@
 
 namespace xcorr::device {
 
-// Of a block: its columns are one round for templates of up to 129 columns, its runs always.
+// Threads per block: one round for the columns of templates of up to 129 columns, and always one
+// for the runs.
 inline constexpr int kFactorsThreads = static_cast<int>(small_if_emulated(256, 64));
-// Neighbouring windows of a thread along a row.
+// Neighbouring windows per thread along a row.
 inline constexpr int kWindowRun = 16;
 inline constexpr int kFactorCols = static_cast<int>(small_if_emulated(128, 32));
-// Rows of windows of a block: as many as its shared memory has room for.
+// Rows of windows per block: as many as shared memory allows.
 inline constexpr int kTallFactors = 16, kFlatFactors = 2;
 
 struct alignas(16) RunSums {
@@ -39,20 +42,21 @@ struct alignas(16) RunSums {
   }
 };
 
-// How far the mean of a window may be from the pivot of its area, squared, over its deviation: a sum of n products loses
-// about half a roundoff for each deviation, and the check allows 0.8 sqrt(n) + 12 (docs/design.md, Checks).
+// Limit for the squared distance between the mean of a window and the pivot of its area, relative
+// to the squared deviation: a sum of n products loses about half a roundoff per deviation, and the
+// check allows 0.8 sqrt(n) + 12 (docs/design.md, Checks).
 inline constexpr double kFarSquares = 64 * 64;
 
-// One of both sums.
+// A single sum.
 struct OneSum {
   double value;
   __device__ __forceinline__ void add(const OneSum& of) { value += of.value; }
 };
 
-// window(j) = the sum of sums_of(load(i)) for i from j to j + length - 1. Elements from `length` on come from
-// beyond(i). kAtOnce loads come before the additions that wait for them, and a caller that has windows in
-// shared memory leaves registers for that: with all windows in registers the compiler put each load before its
-// own addition, so that a thread had one load on its way.
+// Computes window(j) = the sum of sums_of(load(i)) for i from j to j + length - 1. Elements from
+// `length` on come from beyond(i). kAtOnce loads come before the additions that use them. A caller
+// with windows in shared memory leaves registers for these loads: with all windows in registers the
+// compiler placed each load before its addition, so that a thread had one load in flight.
 template <int kRun, int kAtOnce, typename Window, typename Load, typename Beyond, typename SumsOf>
 __device__ __forceinline__ void sums_of_windows(Window window, int length, Load load, Beyond beyond,
                                                 SumsOf sums_of) {
@@ -119,10 +123,10 @@ __device__ __forceinline__ void sums_of_windows(Window window, int length, Load 
 // The factor of a window with an infinity or a NaN.
 __device__ __forceinline__ float no_factor() { return std::bit_cast<float>(0x7fc00000u); }
 
-// The factor of a window whose score is to be made by score_by_definition().
+// The factor of a window whose score score_by_definition() must compute.
 inline constexpr float kByDefinition = -1;
 
-// What the windows of a problem need, made on the host.
+// Constants of the windows of a problem, set on the host.
 struct WindowTerms {
   WindowTerms() = default;
   explicit WindowTerms(const Problem& q)
@@ -130,12 +134,12 @@ struct WindowTerms {
         share(1 / terms),
         rounding(0x1p-53 * static_cast<double>(q.left.rows + q.left.cols)) {}
   double terms = 1, share = 1;
-  double rounding = 0;  // of sums of squares, relative: so many additions come one after the other
+  double rounding = 0;  // relative error of sums of squares: the number of successive additions
 };
 
-// A number that sums of windows in rows x cols elements from (row, col) on are made about, by all lanes of a warp: a
-// value near which most others are, or 0. With 0, what rounding leaves of a constant window is below the limit of
-// what is constant; a number far from a window would hide that.
+// The pivot of the sums of windows in rows x cols elements from (row, col) on, by all lanes of a
+// warp: a value near which most elements are, or 0. With 0 the rounding error of a constant window
+// is below the limit of constants; a pivot far from a window would hide this.
 __device__ __forceinline__ float window_pivot(const TemplateProblem& q, const float* frame, int row,
                                               int col, int rows, int cols) {
   if (!q.is_centred) return 0.0f;
@@ -150,12 +154,11 @@ __device__ __forceinline__ float window_pivot(const TemplateProblem& q, const fl
   return pivot;
 }
 
-// Of a window from its sums about `pivot`.
+// Mean and squares of a window from its sums relative to `pivot`.
 struct WindowSquares {
-  double mean, squares;  // about the mean (ncc: about 0)
-  double limit;          // of a constant
-  bool
-      doubtful;  // squares are so small beside those about the pivot that they may have lost their digits
+  double mean, squares;  // squares about the mean (ncc: about 0)
+  double limit;          // max squares of a constant
+  bool doubtful;  // cancellation against the squares about the pivot may have removed their digits
   bool constant;
 
   __device__ __forceinline__ WindowSquares(const TemplateProblem& q, const WindowTerms& w,
@@ -168,14 +171,14 @@ struct WindowSquares {
     }
     limit = constant_limit(mean, w.terms);
     const bool few = squares <= 0x1p-26 * sums.squares;
-    // Up to four times the limit 0 is right. ncc: few are left of zeros only.
+    // Up to four times the limit 0 is right. For ncc, `few` is true only if all values are zero.
     const bool surely = squares + w.rounding * sums.squares <= 2 * limit;
     doubtful = few && !surely;
     constant = few ? surely : squares <= limit + 0x1p-1000;
   }
 };
 
-// calls use(value) for all elements of a window.
+// Calls use(value, index) for all elements of a window.
 template <typename Use>
 __device__ __forceinline__ void each_in_window(const TemplateProblem& q, const float* at, Use use) {
 #pragma unroll 1
@@ -186,8 +189,8 @@ __device__ __forceinline__ void each_in_window(const TemplateProblem& q, const f
   }
 }
 
-// The score of a window in float64, by one thread: `unit` and `at` are the first elements of the unit template and
-// of the window.
+// The score of a window in float64, by one thread. `unit` and `at` point to the first elements of
+// the unit template and of the window.
 __device__ __forceinline__ float score_by_definition(const TemplateProblem& q, const float* unit,
                                                      const float* at) {
   const double terms = static_cast<double>(q.left_size());
@@ -208,9 +211,9 @@ __device__ __forceinline__ float score_by_definition(const TemplateProblem& q, c
   return clamped(static_cast<float>(products * inverse_square_root(squares)));
 }
 
-// The factor of a window about its mean (ncc: about 0) that is no constant: kByDefinition where sums of products of
-// float32 would not say enough, since the window is far from the pivot of its area, or its values are too small or too
-// large for the scale.
+// The factor of a window that is not constant, from its squares about the mean (ncc: about 0). It
+// is kByDefinition if float32 sums of products are not precise enough: the window is far from the
+// pivot of its area, or its values are too small or too large for the scale.
 __device__ __forceinline__ float factor_of_squares(const WindowTerms& w, double mean,
                                                    double squares, const AreaPivot& area,
                                                    const FrameFacts& facts) {
@@ -225,8 +228,8 @@ __device__ __forceinline__ float factor_of_squares(const WindowTerms& w, double 
                             static_cast<double>(inverse_of_power(scale)));
 }
 
-// 0 where the window is constant up to rounding, NaN where it has an infinity or a NaN, kByDefinition where sums about
-// `pivot` say not enough, else factor_of_squares().
+// The factor of a window: 0 if it is constant up to rounding, NaN if it has an infinity or a NaN,
+// kByDefinition if the sums relative to `pivot` are not precise enough, else factor_of_squares().
 __device__ __forceinline__ float factor_of_window(const TemplateProblem& q, const WindowTerms& w,
                                                   const RunSums& sums, double pivot,
                                                   const AreaPivot& area, const FrameFacts& facts) {
@@ -237,23 +240,23 @@ __device__ __forceinline__ float factor_of_window(const TemplateProblem& q, cons
   return factor_of_squares(w, window.mean, window.squares, area, facts);
 }
 
-// What the threads of a block share beside sums.
+// Shared data of the threads of a block, in addition to the sums.
 struct alignas(16) FactorBlock {
   FrameFacts facts;
   float pivot;
 };
 
-// Shared memory of a block of kRows rows of windows.
+// Shared memory of a block with kRows rows of windows.
 struct FactorTile {
   static int cols(const Problem& q) { return kFactorCols + static_cast<int>(q.left.cols) - 1; }
-  static int pitch(int cols) { return cols | 1; }  // so that rows lie in banks of their own
+  static int pitch(int cols) { return cols | 1; }  // odd, so that rows begin in different banks
   static std::size_t bytes(const Problem& q, int rows) {
     return sizeof(FactorBlock) + sizeof(RunSums) * static_cast<std::size_t>(rows) *
                                      static_cast<std::size_t>(pitch(cols(q)));
   }
 };
 
-// Sums in two arrays, where rows of doubles lie in different banks.
+// Sums in two arrays, whose rows of doubles lie in different banks.
 struct PlacedSums {
   double *values, *squares;
   __device__ __forceinline__ void operator=(const RunSums& of) const {
@@ -266,7 +269,8 @@ struct PlacedSums {
   }
 };
 
-// A block has kRows x kFactorCols windows. grid: columns, rows (in a stride), frames (in a stride).
+// A block has kRows x kFactorCols windows. grid: columns (x), rows in a stride (y), frames in a
+// stride (z).
 template <int kRows>
 __global__ void __launch_bounds__(kFactorsThreads, 4)
     factors_kernel(TemplateProblem q, TemplateMemory memory, WindowTerms terms,
@@ -300,12 +304,13 @@ __global__ void __launch_bounds__(kFactorsThreads, 4)
                                         kRows + q.left_rows - 1, cols);
         if (thread == warp::kSize) of_block[0].pivot = near;
       }
-      block::barrier();  // and the sums of the rows before have been read
+      block::barrier();  // also: the sums of the previous rows have been read
       const auto about = static_cast<double>(of_block[0].pivot);
 #pragma unroll 1
       for (int x = thread; x < cols; x += kFactorsThreads) {
         const int at_x = q.first_sx + col + x, at_y = q.first_sy + row;
-        // Windows of the problem have no elements beyond the last row and column. Any stand for these.
+        // Windows of the problem have no elements beyond the last row and column. Any element can
+        // replace these.
         const int own_x = at_x < q.right_cols ? at_x : q.right_cols - 1;
         const int last = q.right_rows - 1 - at_y;
         const float* const column = from + static_cast<Index>(at_y) * q.right_cols + own_x;
@@ -319,8 +324,8 @@ __global__ void __launch_bounds__(kFactorsThreads, 4)
             });
       }
       block::barrier();
-      // Half of the warps have the sums of the values, the other half those of the squares: both
-      // together would be too many registers.
+      // Half of the warps sum the values, the other half the squares: both together would need too
+      // many registers.
       OneSum windows[kWindowRun];
       const int task = thread % kTasks, y = task % kRows, x = task / kRows * kWindowRun;
       double* const of_row = (thread < kTasks ? values : squares) + y * pitch + x;
@@ -335,8 +340,9 @@ __global__ void __launch_bounds__(kFactorsThreads, 4)
         for (int j = 0; j < kWindowRun; ++j) of_row[j] = windows[j].value;
       }
       block::barrier();
-      // By neighbouring threads for neighbouring places: a run of each lane would be a sector each.
-      // Read again: what is kept over the sums would be too many registers.
+      // Neighbouring threads write neighbouring factors: if each lane wrote a run, each would write
+      // a different sector. The values are read again, because keeping them during the sums would
+      // need too many registers.
       const FactorBlock own = of_block[0];
       const AreaPivot* const areas =
           memory.areas.pivots + static_cast<Index>(frame) * memory.areas.count;
@@ -350,12 +356,12 @@ __global__ void __launch_bounds__(kFactorsThreads, 4)
                        of_x] =
             factor_of_window(q, terms, window, static_cast<double>(own.pivot), area, own.facts);
       }
-      block::barrier();  // before the pivot is that of the next rows
+      block::barrier();  // before the pivot changes to that of the next rows
     }
   }
 }
 
-// The launches of both kernels, as a problem needs them.
+// The launches of both kernels for a problem.
 class TemplateFactors {
  public:
   TemplateFactors() = default;

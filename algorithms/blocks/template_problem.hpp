@@ -1,12 +1,12 @@
-// Templates in frames: the left matrices are templates, the right ones frames that contain them, and
-// every shift of the window has the whole template in the frame. So the least overlap of scores asks
-// for nothing, the mean and the norm of a template are those of all shifts, and the mean of a window
-// cancels: the deviations of a template from its mean add up to 0, so that
+// Templates in frames: the left matrices are templates, the right matrices frames that contain
+// them. At every shift of the window the whole template is in the frame. Therefore the least
+// overlap of scores has no effect, the mean and the norm of a template are the same at all shifts,
+// and the mean of a window cancels: the deviations of a template from its mean add up to 0, so that
 //
 //   sum (l - mean of L) (r - mean of the window) = sum (l - mean of L) (r - pivot)
 //
-// for any pivot. With the template divided by its norm, a score is that sum times a factor of the
-// shift, 1 / the norm of the frame's window about its mean (template_factors.hpp).
+// for any pivot. With the template divided by its norm, a score is this sum times a factor of the
+// shift: 1 / the norm of the frame's window about its mean (template_factors.hpp).
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace xcorr::device {
 
-// Made on the host, given to the kernel by value.
+// Set on the host, passed to the kernel by value.
 struct TemplateProblem {
   TemplateProblem() = default;
   explicit TemplateProblem(const Problem& q)
@@ -57,12 +57,12 @@ struct TemplateProblem {
   }
 
   int left_rows = 0, left_cols = 0, right_rows = 0, right_cols = 0;
-  int first_sy = 0, first_sx = 0;  // shift of the first output: a place in the frame
+  int first_sy = 0, first_sx = 0;  // shift of the first output: its position in the frame
   int out_rows = 0, out_cols = 0;
   int lefts = 0, rights = 0, pairs = 0;
   Divider rights_of_left;
   int rights_back = 0;
-  bool is_ratio = false;    // ncc and zncc: norms are divided by
+  bool is_ratio = false;    // ncc and zncc: sums are divided by norms
   bool is_centred = false;  // covariance and zncc: means are removed
 };
 
@@ -78,13 +78,13 @@ inline Support templates_fit(const Problem& q) {
   return yes();
 }
 
-// A score from its sum of products: within [-1, 1], where rounding may leave it. NaN stays.
+// Limits a score to [-1, 1], which rounding may exceed. A NaN stays a NaN.
 __device__ __forceinline__ float clamped(float score) {
   return score > 1.0f ? 1.0f : score < -1.0f ? -1.0f : score;
 }
 
-// What a right matrix is before products are made of it: value * scale + offset. Made of `facts` of
-// the frame (template_statistics.hpp) and a pivot near the part of it that is read.
+// The change of a right matrix before products: value * scale + offset. It depends on the `facts`
+// of the frame (template_statistics.hpp) and on a pivot near the part that is read.
 struct FrameScale {
   float scale, offset;
   __device__ __forceinline__ float of(float value) const { return fmaf(value, scale, offset); }

@@ -1,14 +1,15 @@
-// Statistics of templates and frames (template_problem.hpp), which a kernel makes before any sum of products, and
-// what a plan's workspace holds:
+// Statistics of templates and frames (template_problem.hpp), computed before any sum of products,
+// and the layout of a plan's workspace:
 //
-//   statistics_kernel  a block a template: its deviations from the mean, divided by their norm, as
-//                      float32 ("unit template"); other blocks: the largest and the least values of parts of the
-//                      frames; others: a pivot for each area of shifts
+//   statistics_kernel  one block per template: its deviations from the mean, divided by their
+//                      norm, as float32 ("unit template"); further blocks: the largest and the
+//                      smallest magnitudes of parts of the frames; further blocks: a pivot for
+//                      each area of shifts
 //
-// Means and norms are float64. The values of a frame are multiplied by a power of two before products
-// are made of them, so that products of very large or small numbers stay in the range of float32. That is
-// the frame's, unless one number does not serve all its values: then it is the area's.
-// What is made of each window of a frame is in template_factors.hpp.
+// Means and norms are float64. The values of a frame are multiplied by a power of two before
+// products, so that products of very large or small numbers stay in the range of float32. There is
+// one power per frame, or one per area if one power does not suit all values of the frame. The
+// factors of windows of a frame are in template_factors.hpp.
 #pragma once
 
 #include <algorithm>
@@ -26,11 +27,11 @@
 namespace xcorr::device {
 
 inline constexpr int kStatisticsThreads = static_cast<int>(small_if_emulated(512, 64));
-// Elements of a frame of which a block makes a range, and the most blocks of a frame.
+// Elements of a frame per block that computes a range, and max blocks per frame.
 inline constexpr Index kRangePart = small_if_emulated(8192, 256);
 inline constexpr Index kMostRangeParts = small_if_emulated(512, 5);
 
-// The largest and the least |value| of a part of a frame, without zeros, infinities and NaN.
+// The largest and the smallest |value| of a part of a frame, without zeros, infinities and NaNs.
 struct alignas(8) PartRange {
   float largest, least;
 
@@ -47,17 +48,16 @@ struct alignas(8) PartRange {
   }
 };
 struct alignas(8) FrameFacts {
-  float scale;  // a power of two: the largest value becomes a number from 1 to 2
-  std::uint32_t
-      wide;  // whether that leaves the least ones so small that float32 loses their digits
+  float scale;         // a power of two that scales the largest value to between 1 and 2
+  std::uint32_t wide;  // whether float32 then loses digits of the smallest values
 };
 
-// What a block of shifts, an area, goes by: a median of values of the frame there, and the median of their sizes.
-// No outlier moves these.
+// The parameters of an area (a block of shifts): a median of values of the frame there, and the
+// median of their magnitudes. Outliers do not move these.
 struct alignas(8) AreaPivot {
   float pivot, size;
 };
-// Areas of rows x cols shifts. Made on the host, given to the kernels by value.
+// Areas of rows x cols shifts. Set on the host, passed to the kernels by value.
 struct Areas {
   Areas() = default;
   Areas(const Problem& q, Index area_rows, Index area_cols)
@@ -70,7 +70,7 @@ struct Areas {
         of_rows(area_rows),
         of_cols(area_cols) {}
 
-  // Of an output.
+  // The area of an output.
   __device__ __forceinline__ int of(int row, int col) const {
     return static_cast<int>(of_rows.quotient(static_cast<std::uint32_t>(row))) * across +
            static_cast<int>(of_cols.quotient(static_cast<std::uint32_t>(col)));
@@ -81,7 +81,7 @@ struct Areas {
   AreaPivot* pivots = nullptr;  // [rights][count]
 };
 
-// Where things lie in the workspace.
+// Layout of the workspace.
 struct TemplateMemory {
   float* units = nullptr;       // [lefts][left_rows][left_cols]
   float* factors = nullptr;     // [rights][out_rows][out_cols]
@@ -91,7 +91,7 @@ struct TemplateMemory {
   Areas areas;
 };
 
-// `parts`: blocks that make ranges of a frame.
+// `parts` is the number of blocks that compute ranges of a frame.
 inline TemplateMemory template_memory(const Problem& q, Workspace& workspace, Index parts,
                                       Areas areas = {}) {
   const ScoreKind kind = q.fields.score.kind;
@@ -116,7 +116,7 @@ inline TemplateMemory template_memory(const Problem& q, Workspace& workspace, co
 __device__ __forceinline__ double sum_of_threads(double value, int threads) {
   XCORR_SHARED(double, of_warp, 32);
   value = warp::reduce_add(value);
-  block::barrier();  // others may still read the sums before
+  block::barrier();  // others may still read the previous sums
   if (warp::lane() == 0) of_warp[threadIdx.x / warp::kSize] = value;
   block::barrier();
   double sum = 0;
@@ -140,19 +140,20 @@ __device__ __forceinline__ double inverse_square_root(double value) {
   return inverse_root_by(value, [](float small) { return 1.0f / std::sqrt(small); });
 }
 
-// The sum of squares of `terms` elements about their mean that is no more than what rounding leaves of a constant;
-// `largest` is the size of the largest of these elements (docs/design.md, Fields of a problem). Their mean serves as well
-// where the rule applies, since all of them are alike then.
+// The max sum of squares of `terms` elements about their mean that rounding can leave of a
+// constant. `largest` is the largest magnitude of these elements (docs/design.md, Fields of a
+// problem). Their mean can be used too: where the rule applies, all elements are almost equal.
 __device__ __forceinline__ double constant_limit(double largest, double terms) {
   const double step = 8 * 0x1p-24 * largest;
   return step * step * terms;
 }
 
-// A template: its deviations from the mean (ncc: from 0), divided by their norm (covariance: by 1).
+// Stores a unit template: the deviations from the mean (ncc: from 0), divided by their norm
+// (covariance: by 1).
 __device__ __forceinline__ void make_unit(const TemplateProblem& q, const float* from, float* to) {
   const int size = static_cast<int>(q.left_size()), thread = static_cast<int>(threadIdx.x);
-  // use(value, i) of each element of the thread, and of its first again where a round is not full: i is then
-  // `size` or more. Eight loads come before what waits for them.
+  // Calls use(value, i) for each element of this thread. In an incomplete round it is called with
+  // the thread's first element again and i >= `size`. Eight loads come before their uses.
   const auto each = [&](auto use) {
     constexpr int kAtOnce = static_cast<int>(small_if_emulated(8, 2));
 #pragma unroll 1
@@ -198,7 +199,8 @@ __device__ __forceinline__ void make_unit(const TemplateProblem& q, const float*
   });
 }
 
-// One of 32 values that lie evenly in rows x cols elements of a frame from (row, col) on, for each lane of a warp.
+// One of 32 evenly spaced elements of the rows x cols elements of a frame from (row, col) on, for
+// each lane of a warp.
 __device__ __forceinline__ float sample_of(const TemplateProblem& q, const float* frame, int row,
                                            int col, int rows, int cols) {
   const int lane = warp::lane();
@@ -209,7 +211,7 @@ __device__ __forceinline__ float sample_of(const TemplateProblem& q, const float
   return frame[static_cast<Index>(y) * q.right_cols + x];
 }
 
-// By a warp: the pivot of an area of a frame.
+// Stores the pivot of an area of a frame, by one warp.
 __device__ __forceinline__ void store_pivot(const TemplateProblem& q, const Areas& areas,
                                             const float* frame, int which, int area) {
   auto across = static_cast<std::uint32_t>(area);
@@ -226,7 +228,7 @@ __device__ __forceinline__ void store_pivot(const TemplateProblem& q, const Area
   }
 }
 
-// Blocks of statistics_kernel: of templates, of parts of frames, of areas.
+// Blocks of statistics_kernel: for templates, for parts of frames, for areas.
 inline unsigned statistics_blocks(const TemplateProblem& q, const TemplateMemory& memory) {
   const Index parts = q.is_ratio ? static_cast<Index>(q.rights) * memory.parts : 0;
   const Index areas = ceil_div<Index>(static_cast<Index>(q.rights) * memory.areas.count,
@@ -250,7 +252,7 @@ static __global__ void __launch_bounds__(kStatisticsThreads)
     constexpr int kWarps = kStatisticsThreads / warp::kSize;
     auto area = static_cast<std::uint32_t>((item - of_frames) * kWarps + thread / warp::kSize);
     const int frame = static_cast<int>(memory.areas.of_count.split(area));
-    if (frame >= q.rights) return;  // the same for a warp
+    if (frame >= q.rights) return;  // the same for the whole warp
     store_pivot(q, memory.areas, right + frame * q.right_size(), frame, static_cast<int>(area));
     return;
   }
@@ -270,7 +272,7 @@ static __global__ void __launch_bounds__(kStatisticsThreads)
   if (thread == 0) memory.ranges[item] = {largest, least};
 }
 
-// 2^-exponent of the largest value of a frame, so that it becomes a number from 1 to 2.
+// 2^-exponent of the largest value of a frame. It scales this value to between 1 and 2.
 __device__ __forceinline__ float scale_of(float largest) {
   int exponent = static_cast<int>(bits_of(largest) >> 23) - 127;
   exponent = exponent < -120 ? -120 : exponent > 120 ? 120 : exponent;
@@ -287,11 +289,12 @@ __device__ __forceinline__ FrameFacts facts_from(const PartRange& all) {
   return {scale_of(all.largest), all.largest * 0x1p-60f > all.least ? 1u : 0u};
 }
 
-// Of a frame, by all lanes of a warp.
+// The facts of a frame, by all lanes of a warp.
 __device__ __forceinline__ FrameFacts facts_of(const TemplateMemory& memory, int frame) {
   PartRange all = PartRange::none();
   const PartRange* const parts = memory.ranges + static_cast<Index>(frame) * memory.parts;
-  // Eight loads at once, also where a lane has fewer parts: a rest would be a loop of single ones.
+  // Eight loads at once, also if a lane has fewer parts: otherwise the remaining loads would be in
+  // a loop one by one.
   constexpr int kAtOnce = 8;
 #pragma unroll 1
   for (int begin = warp::lane(); begin < memory.parts; begin += kAtOnce * warp::kSize) {
@@ -311,14 +314,14 @@ __device__ __forceinline__ FrameFacts facts_of(const TemplateMemory& memory, int
   return facts_from(all);
 }
 
-// What values become in an area, of ncc and zncc.
+// Scale and offset of the values in an area, for ncc and zncc.
 __device__ __forceinline__ FrameScale scale_of_area(const AreaPivot& area,
                                                     const FrameFacts& facts) {
   const float scale = facts.wide != 0 && area.size > 0 ? scale_of(area.size) : facts.scale;
   return {scale, -area.pivot * scale};
 }
-// Scaled values beyond it are those of windows whose scores are made by their definition, and of windows that have an
-// infinity or a NaN.
+// Scaled values beyond this belong to windows whose scores are computed by their definition, and to
+// windows with an infinity or a NaN.
 inline constexpr float kLargestScaled = 0x1p100f;
 
 }  // namespace xcorr::device

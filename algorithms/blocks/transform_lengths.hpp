@@ -1,4 +1,4 @@
-// How transforms of whole lengths are made of short ones (short_transforms.hpp).
+// Decomposition of transform lengths into short transforms (short_transforms.hpp).
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace xcorr::device {
 
-// n = first * second, in two passes of short transforms that a thread holds whole.
+// n = first * second, in two passes of short transforms, each within a thread.
 template <int kN>
 struct Length {
   static constexpr int n = kN, second = kN >= 128 ? 16 : 8, first = kN / second;
@@ -19,7 +19,7 @@ struct Length {
 // The same lengths in shorter passes.
 struct TransformLength {
   int n;
-  int a, b, c;  // n = a b c: a few values a thread (fused_fft_grid/three_pass.hpp)
+  int a, b, c;  // n = a b c: a few values per thread (fused_fft_grid/three_pass.hpp)
   int outer,
       inner;  // n = 8 outer inner: columns through shared memory (cufft_normalised/columns.hpp)
 };
@@ -41,7 +41,7 @@ constexpr TransformLength transform_length(int n) {
   return {};
 }
 
-// use(std::integral_constant<int, n>()) of a length of the table.
+// Calls use(std::integral_constant<int, n>()) for a length of the table.
 template <typename Use>
 void with_transform_length(Index n, const Use& use) {
   [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {

@@ -1,6 +1,6 @@
-// The correlation of one pair with boundary `circular`, score `product` or `phase`, in float64: a
-// transform of the matrices' own size, of any length, without padding. For phase the matrices have no
-// mean (dense_copy.hpp). For cpu_fft.
+// The correlation of one pair with boundary `circular`, score `product` or `phase`, in float64, for
+// cpu_fft: a transform of the size of the matrices, of any length, without padding. For phase the
+// matrices have no mean (dense_copy.hpp).
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class CircularTransform final : public Plan {
   }
 
  private:
-  // Complex elements of a half spectrum, and their place.
+  // Complex elements of a half spectrum, and of its storage.
   static Index bins(const Problem& q) { return q.left.rows * (q.left.cols / 2 + 1); }
   static Index spectrum(const Problem& q) { return whole_lines(2 * bins(q)) / 2; }
   static Library::Complex raw(Complex* p) { return reinterpret_cast<Library::Complex>(p); }

@@ -3,29 +3,30 @@
 //   out = inverse(conj(forward(L)) * forward(R)),
 //
 // where both matrices are padded with zeros to P x Q, so that the circular correlation does not
-// wrap into the window. Derived from cpu_definition to another algorithm, of O(P Q log(P Q)) a pair.
-// Left spectra are used again for all their rights, and in n-to-m right spectra for all lefts.
+// wrap into the window. Derived from cpu_definition; the algorithm takes O(P Q log(P Q)) per pair.
+// Left spectra are used for all their rights, and in n-to-m right spectra for all lefts.
 //
-// The 2D transform is made of 1D transforms, of which only those are computed that have input, or
-// on the way back output. A spectrum lies in panels of kWidth columns, row after row: the
-// transforms of its columns then read a few contiguous KiB. Rows are copied to and from the panels
-// in blocks of kRowBlock. P and Q are sizes 2^a 3^b 5^c 7^d that hold the window
-// (blocks/padding.hpp).
+// The 2D transform consists of 1D transforms. Only those with nonzero input, or on the way back
+// with output in the window, are computed. A spectrum is stored in panels of kWidth columns, row
+// after row, so that the transforms of its columns read a few contiguous KiB. Rows are copied to
+// and from the panels in blocks of kRowBlock. P and Q are sizes 2^a 3^b 5^c 7^d that hold the
+// window (blocks/padding.hpp).
 //
-// Forms: all; fp32, fp64. Phases: forward with padding, hadamard, inverse with the scaling into the
-// definition's layout. A plan of many calls is FFTW_MEASURE and takes seconds at most: that of the harness
-// without wisdom, so that its time is that of a first plan, that of a session with the wisdom on disk
-// (blocks/fftw_wisdom.hpp). That of a single call is FFTW_ESTIMATE.
+// Forms: all; fp32, fp64. Phases: forward with padding, hadamard, inverse with scaling and the
+// definition's layout. Planning: a plan for many calls is FFTW_MEASURE and takes seconds at most.
+// The harness plans without wisdom, so that the time is that of a first plan; a session plans with
+// the wisdom on disk (blocks/fftw_wisdom.hpp). A plan for a single call is FFTW_ESTIMATE.
 // Parameters, run-time:
-//   threads  1, all  over matrices where there are many, else over rows and panels of one matrix
-// Fields: all, pair by pair in float64 (fields_by_correlation.hpp): zncc and ncc take one
+//   threads  1, all  over matrices if there are many, else over rows and panels of one matrix
+// Fields: all, pair by pair in float64 (fields_by_correlation.hpp). zncc and ncc need one
 // correlation and integral images, with masks six correlations. Boundary `circular` is a transform
-// of the matrices' own size, of any length, by one thread; score `phase` changes the magnitudes of
-// its spectrum. Plans of fields are FFTW_ESTIMATE, so that all plans of a problem give the same bits.
-// Workspace: chunks of spectra of kSpectraBytes in n-to-m (where that is too little for all, rights
-// are transformed once for each chunk of lefts), else of kChunkBytes.
-// Limits: a single row is transformed by one thread; a short left matrix against a very long right
-// one is padded to the length of the right one (no overlap-save).
+// of the size of the matrices, of any length, with one thread; score `phase` changes the magnitudes
+// of its spectrum. Plans of fields are FFTW_ESTIMATE, so that all plans of a problem give the same
+// bits.
+// Workspace: in n-to-m, chunks of kSpectraBytes of spectra (if they do not all fit, rights are
+// transformed again for each chunk of lefts); in other forms chunks of kChunkBytes.
+// Limits: a single row is transformed by one thread; a short left matrix with a very long right
+// matrix is padded to the length of the right one (no overlap-save).
 // Measured (AMD EPYC, Zen 3, one thread, one pair of 256 x 256, fp32): 1.3 ms.
 #include <omp.h>
 
@@ -47,18 +48,18 @@
 namespace xcorr::cpu {
 namespace {
 
-constexpr Index kWidth = 4;     // columns of a panel: 32 bytes in float, a SIMD register of AVX
-constexpr Index kRowBlock = 8;  // rows on their way between a matrix and the panels
+constexpr Index kWidth = 4;     // columns of a panel: 32 bytes in float, an AVX register
+constexpr Index kRowBlock = 8;  // rows per copy between a matrix and the panels
 constexpr Index kSpectraBytes = Index{256} << 20;
 constexpr Index kChunkBytes = Index{8} << 20;
-constexpr Index kSpread = 4;  // items per thread below which an item is spread over threads
+constexpr Index kSpread = 4;  // with fewer items per thread, threads share an item
 
-// With FFTW_MEASURE: the same speed as without them (12 lengths of 32 to 512) at a third of the
-// planning time.
+// With FFTW_MEASURE these give the same speed as no flags (12 lengths of 32 to 512) at a third of
+// the planning time.
 constexpr unsigned kRows = FFTW_NO_BUFFERING | FFTW_NO_INDIRECT_OP | FFTW_NO_DFT_R2HC |
                            FFTW_NO_RANK_SPLITS | FFTW_NO_VRANK_SPLITS | FFTW_NO_VRECURSE;
 
-// FFTW's columns of other sizes cost about 1.5 times as much per element as those of powers of two
+// FFTW's column transforms of other sizes take about 1.5 times as long per element as powers of two
 // (n > 16).
 Index column_size(Index n) {
   const Index smooth = device::smooth_size(n);
@@ -189,7 +190,7 @@ class FftPlan final : public Plan {
   }
 
  private:
-  // Spectra by their place in the buffers, the pair by its number in the problem.
+  // Indices of spectra in the buffers; index of the pair in the problem.
   struct Job {
     Index left, right, pair;
   };
@@ -201,8 +202,8 @@ class FftPlan final : public Plan {
   Complex* panel(Complex* spectrum, Index k) const { return spectrum + k * at_.panel_pitch; }
   bool whole_items(Index items) const { return threads_ == 1 || items >= kSpread * threads_; }
 
-  // Two steps of several parts on each item. Where there are items enough, an item is one thread's
-  // and stays in its cache; else the parts of all items are spread over the threads.
+  // Two steps of several parts for each item. If there are enough items, one thread processes an
+  // item, which stays in its cache; otherwise the parts of all items are spread over the threads.
   template <typename First, typename Second>
   void each(Index items, Index first_parts, const First& first, Index second_parts,
             const Second& second) const {
@@ -223,7 +224,7 @@ class FftPlan final : public Plan {
     }
   }
 
-  // Spectra of matrices first .. first + count - 1.
+  // Computes the spectra of matrices first .. first + count - 1.
   void forward(const T* matrices, Shape shape, Index first, Index count, Complex* spectra) const {
     each(
         count, (shape.rows + kRowBlock - 1) / kRowBlock,
@@ -287,7 +288,7 @@ class FftPlan final : public Plan {
         });
   }
 
-  // Output rows first .. of one pair: row (shift mod P), element (shift mod Q).
+  // Writes the output rows from `first` on of one pair: row (shift mod P), element (shift mod Q).
   void inverse_rows(Complex* spectrum, Index first, T* out) const {
     T* row = rows_ + omp_get_thread_num() * at_.row;
     Complex* block = blocks_ + omp_get_thread_num() * at_.block;

@@ -1,19 +1,20 @@
-// Row streaming (section 4.2 of the ISS autocorrelation paper): derived from cpu_definition, whose
-// loops are reordered so that the innermost one runs over consecutive sx. One vector of the right
-// matrix, multiplied by one left element in all lanes, then adds a product to as many outputs as
-// the vector has lanes. The paper stops there. Here a block of outputs (kRows shifts sy x kVectors
-// vectors of shifts sx) also stays in registers during the walk over the overlap: each right vector
-// serves kRows products and each left element kVectors. With AVX2 that is 12 multiply-adds for 3 +
-// 4 loads. The symmetry of an autocorrelation is not used, since left and right differ here.
+// Row streaming (section 4.2 of the ISS autocorrelation paper): derived from cpu_definition with
+// reordered loops: the innermost loop runs over consecutive sx. One vector of the right matrix,
+// multiplied by one left element in all lanes, adds a product to as many outputs as the vector has
+// lanes. The paper stops there. Here a block of outputs (kRows shifts sy x kVectors vectors of
+// shifts sx) also stays in registers during the walk over the overlap: each right vector serves
+// kRows products and each left element kVectors products. With AVX2 these are 12 multiply-adds for
+// 3 + 4 loads. The symmetry of an autocorrelation is not used, since left and right differ here.
 //
-// Each right matrix is copied between columns of zeros (inside compute, by each thread into its own
-// workspace), and rows outside the left matrix are replaced by a row of zeros. So the inner loop
-// has no branch. Products with these zeros are lost: about (block rows + block columns) / 2 for
-// each side of an overlap. Columns are taken in blocks of kColumnBlock, so that the rows in use
-// stay in the L1 cache.
+// Each right matrix is copied between columns of zeros (inside compute, by each thread into its
+// part of the workspace), and rows outside the left matrix are replaced by a row of zeros, so that
+// the inner loop has no branch. Products with these zeros are wasted: about (block rows + block
+// columns) / 2 for each side of an overlap. Columns are processed in blocks of kColumnBlock, so
+// that the rows in use stay in the L1 cache.
 //
-// In float32 a sum has kProductsOfASum products at most; these sums are added up with the rounding of
-// each addition carried to the next. So outputs of any length keep the bound of the check.
+// In float32 a sum has at most kProductsOfASum products. These sums are added with compensation:
+// the rounding error of each addition is carried to the next. Therefore outputs of any length
+// satisfy the bound of the check.
 //
 // SIMD: vector types of GCC and Clang, compiled once per instruction set (AVX-512, AVX2 + FMA, and
 // the baseline of the architecture: SSE2, NEON) and chosen at run time.
@@ -21,11 +22,11 @@
 // Forms: all; fp32, fp64. The order of the additions of an output is the same for any number of
 // threads.
 // Parameters, run-time:
-//   threads  1, all  tasks are blocks of sy of a pair, or whole pairs where there are many
+//   threads  1, all  tasks are blocks of sy of a pair, or whole pairs if there are many
 // Fields: all but score `phase`, pair by pair in float64 (fields_by_correlation.hpp). ncc and zncc
-// stream six times. For boundary `circular` the right matrix is continued periodically; the left
-// one then lies inside it at every shift.
-// Limits: an infinity or a NaN may reach outputs whose overlaps do not hold it, since it is
+// stream six times. For boundary `circular` the right matrix is continued periodically, so that the
+// left matrix lies inside it at every shift.
+// Limits: an infinity or a NaN may reach outputs whose overlaps do not contain it, since it is
 // multiplied by the zeros of the border; with one output row the other rows of a block are unused.
 // Measured (AMD EPYC, Zen 3, one core, 128 x 128, fp32): 37 GFMA/s of at most 50.
 #include <omp.h>
@@ -43,23 +44,23 @@ namespace {
 
 constexpr Index kColumnBlock = 1024;
 
-// Products that float32 adds up before their sum joins the total. Where all products are alike, every
+// Products per float32 sum before the sum is added to the total. If all products are similar, every
 // addition may round in one direction: a sum of n then loses n / 2 roundoffs, for 256 no more than
 // the 8 sqrt(n) + 4 that the check allows (docs/design.md, Checks).
 constexpr Index kProductsOfASum = 256;
 
-// A block of outputs of one pair and the part of the overlap that it needs.
+// A block of outputs of one pair, and the part of the overlap that it needs.
 template <typename T>
 struct Block {
   const T* left;
   Index left_rows, left_cols;
   const T* right;  // column 0 of row 0; zeros lie left and right of each row
   Index right_rows, right_pitch;
-  const T* zeros;        // left_cols of them
+  const T* zeros;        // left_cols zeros
   Index sy = 0, sx = 0;  // the smallest shifts of the block
   Index first_x = 0, end_x = 0;
   T* out = nullptr;
-  Index out_pitch = 0, out_rows = 0, out_cols = 0;  // what of the block lies in the window
+  Index out_pitch = 0, out_rows = 0, out_cols = 0;  // the part of the block in the window
 };
 
 template <typename T, int kBytes>
@@ -67,14 +68,14 @@ struct Lanes {
   typedef T Vector __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
 };
 
-// The total of sums of products, with what its additions have rounded away (Kahan). In float64 the
-// sums are as long as an output and there is no total.
+// The total of sums of products, with the rounding errors of its additions (Kahan). In float64 a
+// sum has all products of an output, and there is no total.
 template <typename T, int kBytes, int kRows, int kVectors>
 struct Total {
   using Vector = typename Lanes<T, kBytes>::Vector;
   Vector value[kRows][kVectors] = {}, excess[kRows][kVectors] = {};
 
-  // Adds the sums and leaves zeros in their place.
+  // Adds the sums to the total and sets them to zero.
   [[gnu::always_inline]] inline void take(Vector (&sum)[kRows][kVectors]) {
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
@@ -163,14 +164,14 @@ template <typename T, int kBytes, int kRows, int kVectors>
   }
 }
 
-// A kernel, and the block of outputs that it makes.
+// A kernel, and the size of its block of outputs.
 template <typename T>
 struct Kernel {
   void (*run)(const Block<T>&);
   int rows, cols;
 };
 
-// Kernels of 1, 2, 3 vectors of one instruction set; rows fill the registers.
+// Kernels with 1, 2 and 3 vectors for one instruction set; rows fill the registers.
 template <typename T>
 using Kernels = std::array<Kernel<T>, 3>;
 
@@ -211,8 +212,7 @@ Kernels<T> choose_kernels() {
            {correlate_baseline<T, 4, 3>, 4, 48 / kScalar}}};
 }
 
-// Where everything lies in the workspace, in elements: a row of zeros, then each thread's copy of a
-// right.
+// Offsets in the workspace, in elements: a row of zeros, then a copy of a right matrix per thread.
 struct CopyLayout {
   Index border;  // zeros on either side of a row
   Index pitch;
@@ -248,7 +248,8 @@ class RowStreamingPlan final : public Plan {
         kernels_(choose_kernels<T>()),
         workspace_(static_cast<T*>(request.workspace)) {
     std::fill_n(workspace_, layout_.total, T{0});
-    // Whole pairs when they balance; otherwise blocks of sy, a multiple of every kernel's rows.
+    // Tasks are whole pairs if this balances the threads, otherwise blocks of sy with a multiple of
+    // every kernel's rows.
     const Index wanted = threads_ == 1 ? 1 : 8 * threads_;
     const Index parts = std::max<Index>(1, wanted / problem_.pairs());
     constexpr Index kCommonRows = 24;
@@ -275,7 +276,7 @@ class RowStreamingPlan final : public Plan {
   }
 
  private:
-  // One thread: takes tasks until there are none.
+  // The loop of one thread: takes tasks until none remain.
   template <typename Next>
   void work(const Call& call, int thread, Index parts, Next next) const {
     const Problem& q = problem_;
@@ -297,7 +298,7 @@ class RowStreamingPlan final : public Plan {
     }
   }
 
-  // Output rows first .. end - 1 of one pair.
+  // Computes output rows first .. end - 1 of one pair.
   void correlate_rows(const T* left, const T* right, T* out, Index first, Index end) const {
     const Problem& q = problem_;
     for (Index column = 0; column < q.out_cols();) {
@@ -367,8 +368,8 @@ class CircularPair final : public Plan {
   }
 
  private:
-  // Element (0, 0) of the continued matrix is what element (0, 0) of the left one meets at the
-  // first shift, which so becomes shift 0.
+  // Element (0, 0) of the continued matrix is the right element that is multiplied with element (0,
+  // 0) of the left matrix at the first shift. This shift becomes shift 0.
   static PlanRequest plain_request(PlanRequest request) {
     Problem& q = request.problem;
     q.fields = {};

@@ -1,7 +1,6 @@
-// The float64 copy of one matrix that the CPU variants compute the fields of a problem on
-// (docs/design.md, Fields of a problem). In the copy there are no views, no masks and no offset:
-// it is dense, a pixel that is not valid is 0, and what the score removes from a whole matrix is
-// removed.
+// The float64 copy of a matrix from which CPU variants compute the fields of a problem
+// (docs/design.md, Fields of a problem). The copy has no views, masks or offset: it is dense, an
+// invalid pixel is 0, and what the score removes from a whole matrix is removed.
 #pragma once
 
 #include <algorithm>
@@ -17,15 +16,15 @@ namespace xcorr::cpu {
 // Both arrays are dense and row-major.
 struct DenseCopy {
   Shape shape;
-  double* values;            // 0 where a pixel is not valid
+  double* values;            // 0 where a pixel is invalid
   double* valid;             // 1 or 0
   double largest = 0;        // |value|
   double largest_pixel = 0;  // the same before the mean was removed
   int exponent = 0;          // the values are 2^-exponent times the pixels
 };
 
-// What phase correlation of the copies must be multiplied by, since it grows with the inputs by the
-// exponent p.
+// The factor for the phase correlation of the copies, which grows with the inputs by the exponent
+// p.
 inline double phase_scale(const Score& score, const DenseCopy& left, const DenseCopy& right) {
   if (score.kind != ScoreKind::phase) return 1;
   return std::exp2(score.exponent * (left.exponent + right.exponent));
@@ -35,19 +34,20 @@ inline double norm_of(const double* values, Index size) {
   return std::sqrt(std::inner_product(values, values + size, values, 0.0));
 }
 
-// Turns the cross spectrum of matrices without means, or half of it, into that of phase correlation
-// (phase_floor). `norms` is the product of their norms, `points` the number of their pixels.
+// Changes the cross spectrum of matrices without means, or half of it, to the spectrum of phase
+// correlation (phase_floor). `norms` is the product of the norms of both matrices, `points` the
+// number of their pixels.
 inline void whiten(std::complex<double>* cross, Index bins, double norms, Index points,
                    double exponent) {
   const double floor = phase_floor(static_cast<double>(points)) * norms;
-  cross[0] *= 0.0;  // and not 0, so that what is no number stays none
+  cross[0] *= 0.0;  // multiplied, so that a NaN stays a NaN
   for (Index k = 1; k < bins; ++k) {
     const double by = std::max(std::abs(cross[k]), floor);
     cross[k] *= norms == 0 ? 0 : std::pow(by, exponent - 1);
   }
 }
 
-// Doubles that the two arrays take, each rounded up to a multiple of 64 bytes.
+// The number of doubles of the two arrays, each rounded up to a multiple of 64 bytes.
 inline Index whole_lines(Index doubles) { return (doubles + 7) / 8 * 8; }
 inline Index copy_doubles(Shape shape) { return 2 * whole_lines(shape.size()); }
 inline DenseCopy copy_in(double* memory, Shape shape) {
@@ -62,9 +62,9 @@ inline double largest_value(const DenseCopy& copy) {
   return largest;
 }
 
-// Subtracts the mean of the valid pixels, which are `count`, from each of them. Twice: the second
-// mean is the rounding error of the first, which an offset of 1e4 makes large beside noise of 1. Of
-// pixels that are all equal nothing may be left: phase would take their rounding errors for a texture.
+// Subtracts the mean of the `count` valid pixels from each of them, twice: the second mean is the
+// rounding error of the first, which for an offset of 1e4 is large compared with noise of 1. If all
+// pixels are equal, the result must be exactly 0: phase would treat rounding errors as a texture.
 inline void remove_mean(const DenseCopy& copy, double count) {
   const double* const values = copy.values;
   const double* const valid = copy.valid;
@@ -87,14 +87,14 @@ inline void remove_mean(const DenseCopy& copy, double count) {
   }
 }
 
-// Copies matrix `i` of a side as `score` wants it.
+// Copies matrix `i` of a side as `score` requires.
 // product: the values.
-// covariance: without the mean of the matrix.
+// covariance: minus the mean of the matrix.
 // phase: the same, scaled as for ncc.
 // ncc: times a power of two, so that squares neither overflow nor underflow, and a scaled input
-// gives the same copy to the bit. The score does not depend on a factor.
-// zncc: as ncc, and without the mean of the valid pixels. It removes the mean of each overlap
-// again; the mean of the matrix is the pivot about which sums are made.
+// gives a copy with the same bits. The score does not depend on a factor.
+// zncc: as ncc, minus the mean of the valid pixels. The score removes the mean of each overlap
+// again; the mean of the matrix is the pivot of the sums.
 template <typename T>
 void copy_matrix(const device::CallSide<T>& side, Index i, ScoreKind score, DenseCopy& copy) {
   const Shape shape = copy.shape;

@@ -1,21 +1,22 @@
-// Every field of a problem (docs/design.md, Fields of a problem) from plain correlations of one
-// pair, for variants that have a fast one. It works on float64 copies (dense_copy.hpp) and rounds
+// All fields of a problem (docs/design.md, Fields of a problem) from plain correlations of one
+// pair, for variants with a fast correlation. It uses float64 copies (dense_copy.hpp) and rounds
 // the result.
 //
 // product, covariance, phase: one correlation of the copies.
-// ncc, zncc: sums over the valid pixels of each overlap, of which every one is a correlation
-// (Padfield 2012). With l, r the copies and v, w their masks of 0 and 1:
+// ncc, zncc: sums over the valid pixels of each overlap, each of which is a correlation (Padfield
+// 2012). With l, r the copies and v, w their masks of 0 and 1:
 //
 //   n = v * w   S_l = l * w   S_r = v * r   S_ll = l^2 * w   S_rr = v * r^2   S_lr = l * r
 //   score = (S_lr - S_l S_r / n) / sqrt((S_ll - S_l^2 / n) (S_rr - S_r^2 / n))
 //
-// and without the terms in S_l and S_r for ncc. Without masks n is known, and a variant may ask for
-// the other sums of one side from integral images.
+// and without the terms in S_l and S_r for ncc. Without masks n is known, and a variant may request
+// integral images for the other sums of one side.
 //
-// Sums are about the mean of the matrix, so that an offset cancels before it is squared. An overlap
-// may still have values that hardly differ from each other, compared with the matrix: where an outlier
-// or a nodata fill lies elsewhere, all overlaps without it. Its sum of squares has lost digits; it is
-// recognised by its size, and its score is made from the pixels as they are (overlap_score.hpp).
+// Sums are relative to the mean of the matrix, so that an offset cancels before it is squared. The
+// values of an overlap may still differ little from each other, compared with the matrix: if an
+// outlier or a nodata fill is outside, this is so in all overlaps without it. Then the sum of
+// squares has lost digits. It is recognised by its size, and the score is computed from the
+// original pixels (overlap_score.hpp).
 #pragma once
 
 #include <algorithm>
@@ -32,8 +33,8 @@
 
 namespace xcorr::cpu {
 
-// How a variant correlates one pair of dense fp64 matrices, of whatever boundary, with score product
-// or phase. The request has such a problem, and the parameters of the variant's point.
+// How a variant correlates one pair of dense fp64 matrices, with any boundary, and score product or
+// phase. The request contains this problem and the parameters of the variant's point.
 struct PairCorrelation {
   std::size_t (*workspace_bytes)(const PlanRequest&);
   std::unique_ptr<Plan> (*plan)(const PlanRequest&);
@@ -50,13 +51,13 @@ inline PlanRequest pair_request(const PlanRequest& request) {
   return pair;
 }
 
-// Where everything lies in the workspace, in doubles.
+// Offsets in the workspace, in doubles.
 struct FieldsLayout {
   Index left, right, squares;           // copies; squares of one of them
   Index left_images, right_images;      // integral images
-  Index surfaces, surface;              // the first, and the distance to the next
+  Index surfaces, surface;              // offset of the first, distance between surfaces
   Index pair;                           // workspace of the correlation
-  std::size_t pair_bytes, total_bytes;  // its size; of everything
+  std::size_t pair_bytes, total_bytes;  // of the correlation; of the whole workspace
   bool images;
 
   FieldsLayout(const PlanRequest& request, const PairCorrelation& correlation) {
@@ -64,7 +65,7 @@ struct FieldsLayout {
     Index at = 0;
     const auto take = [&at](Index doubles) {
       const Index first = at;
-      at += (doubles + 31) / 32 * 32;  // 256 bytes, what a workspace is aligned to
+      at += (doubles + 31) / 32 * 32;  // 256 bytes, the alignment of a workspace
       return first;
     };
     const bool normalised = is_normalised(q.fields.score.kind);
@@ -161,7 +162,7 @@ class FieldsByCorrelation final : public Plan {
     return at_.images ? static_cast<double>(y.count * x.count) : std::nearbyint(surface(kCount)[k]);
   }
 
-  // The sums at output k with shifts sy, sx.
+  // The sums of output k at shifts sy, sx.
   Sums sums(Index k, Index sy, Index sx) const {
     const Problem& q = problem_;
     const Overlap y = overlap(q.left.rows, q.right.rows, sy);
@@ -192,10 +193,10 @@ class FieldsByCorrelation final : public Plan {
                                   overlap(left_.shape.cols, right_.shape.cols, sx)));
     });
     const double least = std::max(1.0, rule.min_overlap * most);
-    // Rounding errors of a sum of squares are below 2^-46 of the largest square times the pixels of
-    // the larger matrix, by whatever way it was made: a transform adds all pixels. From kLeastShare on
-    // it has 20 bits, for float64 30. A side that may be constant by its own values is left to the
-    // definition too.
+    // The rounding errors of a sum of squares are below 2^-46 of the largest square times the
+    // pixels of the larger matrix, for every method: a transform adds all pixels. A sum that is at
+    // least kLeastShare of that product has 20 correct bits, for float64 30. A side that may be
+    // constant up to rounding is computed by the definition too.
     constexpr double kLeastShare = sizeof(T) == sizeof(float) ? 0x1p-26 : 0x1p-16;
     const double pixels = static_cast<double>(std::max(left_.shape.size(), right_.shape.size()));
     const auto least_squares = [&](const DenseCopy& of) {
@@ -230,7 +231,7 @@ class FieldsByCorrelation final : public Plan {
   std::unique_ptr<Plan> correlation_;
 };
 
-// .plan of a variant for a problem with fields.
+// The .plan of a variant for a problem with fields.
 inline std::unique_ptr<Plan> plan_fields(const PlanRequest& request,
                                          const PairCorrelation& correlation) {
   return device::with_scalar(request.precision, [&](auto scalar) -> std::unique_ptr<Plan> {

@@ -1,6 +1,7 @@
-// Every field of a problem as it is defined (docs/design.md, Fields of a problem), for cpu_definition.
-// Each output is made from the pixels alone, one after the other: of ncc and zncc from the matrices as
-// they are (overlap_score.hpp), of other scores from float64 copies of both (dense_copy.hpp).
+// All fields of a problem by their definition (docs/design.md, Fields of a problem), for
+// cpu_definition. Each output is computed from the pixels alone, one after the other: for ncc and
+// zncc from the original matrices (overlap_score.hpp), for other scores from float64 copies of both
+// (dense_copy.hpp).
 #pragma once
 
 #include <algorithm>
@@ -15,8 +16,8 @@
 
 namespace xcorr::cpu {
 
-// Discrete Fourier transform as it is defined: of each row, then of each column of these. sign is -1
-// forward, 1 inverse, which is not divided by the size.
+// Discrete Fourier transform by its definition: of each row, then of each column of the result.
+// sign is -1 for forward, 1 for inverse, which is not divided by the size.
 template <typename Value>
 void fourier(const Value* from, std::complex<double>* of_rows, std::complex<double>* to,
              Shape shape, int sign) {
@@ -84,7 +85,7 @@ class FieldsByDefinition final : public Plan {
   }
 
  private:
-  // use(sy, sx) for all shifts of the window, in the order of the outputs.
+  // Calls use(sy, sx) for all shifts of the window, in the order of the outputs.
   template <typename Use>
   void each_shift(const Use& use) const {
     for (Index sy = problem_.window.sy.first; sy <= problem_.window.sy.last; ++sy) {
@@ -119,7 +120,7 @@ class FieldsByDefinition final : public Plan {
     return sum;
   }
 
-  // Into cross_: the cross spectrum with its magnitudes changed, transformed back.
+  // Computes cross_: the cross spectrum with changed magnitudes, transformed back.
   void correlate_phases() const {
     const Index size = left_.shape.size();
     fourier(left_.values, of_rows_, cross_, left_.shape, -1);

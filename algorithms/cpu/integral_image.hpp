@@ -31,7 +31,8 @@ class IntegralImages {
     }
   }
 
-  // Over rows y.first .. y.first + y.count - 1 and columns x.first .. x.first + x.count - 1.
+  // The sums over rows y.first .. y.first + y.count - 1 and columns x.first .. x.first + x.count -
+  // 1.
   double values(Overlap y, Overlap x) const { return sum(values_, y, x); }
   double squares(Overlap y, Overlap x) const { return sum(squares_, y, x); }
 

@@ -1,5 +1,5 @@
-// ncc and zncc of one shift from the matrices as they are (docs/design.md, Fields of a problem; masks:
-// Padfield 2012). Nothing outside the overlap counts.
+// ncc and zncc of one shift from the original matrices (docs/design.md, Fields of a problem; masks:
+// Padfield 2012). Pixels outside the overlap are not used.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ struct Matrix {
   Index number;
 };
 
-// use(l, r) for the values of every pixel of the overlap that is valid in both.
+// Calls use(l, r) for the values of every pixel of the overlap that is valid in both matrices.
 template <typename T, typename Use>
 void each_valid(const Matrix<T>& left, const Matrix<T>& right, Index sy, Index sx, const Use& use) {
   const device::CallSide<T>&l = *left.side, &r = *right.side;

@@ -1,5 +1,5 @@
-// The vocabulary's words for what the hardware approximates in an instruction, where CUDA's own functions take many to
-// round as IEEE 754 does.
+// Hardware approximations that take one instruction, where CUDA's functions take many to round as
+// IEEE 754 requires.
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
@@ -8,8 +8,8 @@
 
 namespace xcorr::device {
 
-// 1 / sqrt(value) of a normal number, up to 2^-38 of it: the approximation of the hardware, which has the upper half
-// of a double, and a step of Newton's method.
+// 1 / sqrt(value) of a normal number, with a relative error of 2^-38: the hardware approximation,
+// which computes the upper half of a double, and one step of Newton's method.
 __device__ __forceinline__ double inverse_root(double value) {
   double root;
   asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(root) : "d"(value));

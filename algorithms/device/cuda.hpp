@@ -1,16 +1,16 @@
-// The vocabulary of CUDA kernels. It lies in four headers: this one (threads, warps, blocks, shared
-// memory), launch.hpp (launches and what the host asks of a device), memory.hpp (ordered atomics,
-// loads past the L1 cache, asynchronous copies) and, for tensor cores, matrix.hpp. These hold every
+// The vocabulary of CUDA kernels. Its main headers are this one (threads, warps, blocks, shared
+// memory), launch.hpp (launches and queries of the host), memory.hpp (ordered atomics, loads past
+// the L1 cache, asynchronous copies) and, for tensor cores, matrix.hpp. The vocabulary holds every
 // intrinsic, all PTX and every condition on the emulation; a test finds any elsewhere.
 //
-// Under nvcc every name is the intrinsic itself. With XCORR_EMULATE defined (tests only: the path
-// of tests/emulation/vocabulary.hpp) the same names work under a host compiler, one fiber for each
-// thread, so that a kernel is tested on every shape, under AddressSanitizer and with its barriers
+// Under nvcc every name is the intrinsic. With XCORR_EMULATE defined (only in tests: the path of
+// tests/emulation/vocabulary.hpp) the same names work under a host compiler, with one fiber per
+// thread. Then a kernel is tested on every shape, under AddressSanitizer and with its barriers
 // checked, on a machine without a GPU (docs/design.md, Emulation).
 //
-// Beside these names a kernel uses ordinary CUDA C++: __global__, __device__, __forceinline__,
+// Besides these names a kernel uses ordinary CUDA C++: __global__, __device__, __forceinline__,
 // __launch_bounds__, threadIdx, blockIdx, blockDim, gridDim, dim3, #pragma unroll. A variant that
-// needs what the emulation does not have (libraries, clusters, warpgroup products) says
+// uses features without emulation (libraries, clusters, warpgroup products) sets
 // `.emulated = false`.
 #pragma once
 
@@ -26,10 +26,11 @@
 
 namespace xcorr::device {
 
-// Limit of gridDim.y and gridDim.z: a kernel walks the rest in a loop of stride gridDim.
+// Limit of gridDim.y and gridDim.z: a kernel processes further items in a loop with stride gridDim.
 inline constexpr std::int64_t kGridLimitYZ = 65535;
 
-// A limit that only large problems come to; under the emulation `small`, so that small ones do.
+// A limit that only large problems reach. Under the emulation it is `small`, so that small problems
+// reach it.
 constexpr std::int64_t small_if_emulated(std::int64_t limit, std::int64_t /*small*/) {
   return limit;
 }
@@ -41,16 +42,16 @@ __device__ __forceinline__ T* dynamic_shared() {
   return reinterpret_cast<T*>(xcorr_dynamic_shared);
 }
 
-// Adds and returns the value before; the order of the additions is unspecified.
+// Adds, and returns the previous value; the order of the additions is unspecified.
 template <typename T>
 __device__ __forceinline__ T atomic_add(T* address, T value) {
   return atomicAdd(address, value);
 }
 
-// opaque(x) is x, but the compiler does not know that it stays the same, nor how to compute it
-// again. It so keeps a loop in one piece: the compiler would take a condition that stays the same
-// out of the loop and make two loops of it, and where the condition differs between lanes, the
-// lanes of a warp then no longer run together.
+// opaque(x) is x, but the compiler can neither assume that it is constant nor compute it again.
+// This keeps a loop in one piece: the compiler would move a loop-invariant condition out of the
+// loop and create two loops. If the condition differs between lanes, the lanes of a warp would then
+// no longer run together.
 __device__ __forceinline__ int opaque(int value) {
   asm volatile("" : "+r"(value));
   return value;
@@ -82,18 +83,18 @@ __device__ __forceinline__ double select(bool condition, double yes, double no) 
 
 namespace block {
 
-// Every thread of the block must come here, and none may have ended before.
+// All threads of the block must call it, and none may have ended before.
 __device__ __forceinline__ void barrier() { __syncthreads(); }
 
-// The same of `threads` threads only, whole warps. Groups that may be at such a barrier at the same
-// time have different numbers, 1 to 15.
+// The same for only `threads` threads, in whole warps. Groups that may be at such a barrier at the
+// same time use different numbers, 1 to 15.
 __device__ __forceinline__ void barrier(int number, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
 }  // namespace block
 
-// The 32 threads of a warp. All of them must take part in every call: T is 4 or 8 bytes.
+// The 32 threads of a warp. All of them must take part in every call. T has 4 or 8 bytes.
 namespace warp {
 
 inline constexpr int kSize = 32;
@@ -111,12 +112,12 @@ template <typename T>
 __device__ __forceinline__ T shuffle(T value, int source) {
   return __shfl_sync(kAll, value, source);
 }
-// The value of lane `lane() + by`; its own value where that is beyond the warp.
+// The value of lane `lane() + by`; the lane's value if that is beyond the warp.
 template <typename T>
 __device__ __forceinline__ T shuffle_down(T value, int by) {
   return __shfl_down_sync(kAll, value, by);
 }
-// The value of lane `lane() - by`; its own value where that is below the warp.
+// The value of lane `lane() - by`; the lane's value if that is below the warp.
 template <typename T>
 __device__ __forceinline__ T shuffle_up(T value, int by) {
   return __shfl_up_sync(kAll, value, by);
@@ -137,14 +138,14 @@ __device__ __forceinline__ bool any(bool predicate) { return __any_sync(kAll, pr
 namespace xcorr::device {
 namespace warp {
 
-// The value of lane `lane() + by` modulo 32: a warp-wise buffer moved by `by` (paper
-// section 4.1.1).
+// The value of lane `lane() + by` modulo 32: a buffer of a warp moved by `by` (paper section
+// 4.1.1).
 template <typename T>
 __device__ __forceinline__ T rotate(T value, int by) {
   return shuffle(value, lane() + by);
 }
 
-// The sum over all lanes, the same bits in each.
+// The sum over all lanes, with the same bits in each lane.
 template <typename T>
 __device__ __forceinline__ T reduce_add(T value) {
 #pragma unroll
@@ -154,13 +155,13 @@ __device__ __forceinline__ T reduce_add(T value) {
 
 }  // namespace warp
 
-// row[x], or zero where x is not in [0, count).
+// row[x], or 0 if x is not in [0, count).
 template <typename T>
 __device__ __forceinline__ T load_or_zero(const T* row, int x, int count) {
   return static_cast<unsigned>(x) < static_cast<unsigned>(count) ? row[x] : T(0);
 }
 
-// matrix[y][x] of a dense rows x cols matrix, or zero outside.
+// matrix[y][x] of a dense rows x cols matrix, or 0 outside.
 template <typename T>
 __device__ __forceinline__ T load_or_zero(const T* matrix, int y, int x, int rows, int cols) {
   const bool inside = static_cast<unsigned>(y) < static_cast<unsigned>(rows) &&

@@ -1,10 +1,10 @@
-// Launches, and what the host asks of a device: a part of the vocabulary that cuda.hpp includes.
+// Launches, and queries of the host to a device: a part of the vocabulary that cuda.hpp includes.
 //
 //   launch(kernel, grid, block, shared_bytes, stream, arguments...)
 //   launch({.cooperative = true}, kernel, grid, block, shared_bytes, stream, arguments...)
 //
-// DependentLaunches and GridLaunches below decide which attributes the launches of a plan get.
-// Under the emulation the first part comes from tests/emulation/vocabulary.hpp.
+// DependentLaunches and GridLaunches below choose the attributes of the launches of a plan. Under
+// the emulation the first part of this header is in tests/emulation/vocabulary.hpp.
 #pragma once
 
 #ifdef XCORR_EMULATE
@@ -27,21 +27,21 @@
 
 namespace xcorr {
 namespace device {}
-using namespace device;  // so that families use its names as they are
+using namespace device;  // so that families use its names without a prefix
 }  // namespace xcorr
 
 namespace xcorr::device {
 
-// Dynamic shared memory that every kernel may have on every device without asking.
+// Dynamic shared memory that every kernel may use on every device without a request.
 inline constexpr std::size_t kSharedWithoutAsking = 48 * 1024;
 
-// How much dynamic shared memory each kernel has been allowed on each device. The limit belongs to
+// The dynamic shared memory that each kernel has been allowed on each device. The limit belongs to
 // the kernel and not to a plan: plans of several threads use one kernel with different sizes, and a
-// smaller one that set its own size would make the launches of a larger one fail.
+// smaller plan that set its size would make the launches of a larger plan fail.
 class SharedLimits {
  public:
-  // Calls set() unless the kernel has been allowed as much on the device before. One thread at a
-  // time. An exception of set() passes on, and the limit then counts as unchanged.
+  // Calls set() unless the kernel has already been allowed as much on the device. Only one thread
+  // runs at a time. An exception of set() is passed on, and the limit then counts as unchanged.
   template <typename Set>
   void raise(const void* kernel, int device, std::size_t bytes, Set&& set) {
     if (bytes <= kSharedWithoutAsking) return;
@@ -57,11 +57,11 @@ class SharedLimits {
   std::map<std::pair<const void*, int>, std::size_t> allowed_;
 };
 
-// How a launch differs from an ordinary one.
+// Attributes of a launch.
 struct LaunchAttributes {
   bool cooperative = false;  // all blocks are on the device at once, or CUDA refuses the launch
-  bool dependent = false;    // may start while the launch before it drains (DependentLaunches)
-  unsigned cluster = 1;      // blocks of a cluster, neighbours along x
+  bool dependent = false;    // may start while the previous launch drains (DependentLaunches)
+  unsigned cluster = 1;      // blocks per cluster, neighbours along x
 };
 
 #ifndef XCORR_EMULATE
@@ -86,26 +86,26 @@ inline int device_attribute(cudaDeviceAttr attribute, const char* what) {
   return value;
 }
 
-// Of the current device: 8 for compute capability 8.0, 8.6 and 8.9, 9 for 9.0.
+// The major number of the current device: 8 for compute capability 8.0, 8.6 and 8.9, 9 for 9.0.
 inline int compute_capability_major() {
   return device_attribute(cudaDevAttrComputeCapabilityMajor, "compute capability");
 }
 
-// Bytes of dynamic shared memory that the current device has for one block.
+// Max bytes of dynamic shared memory of a block on the current device.
 inline std::size_t shared_limit() {
   return static_cast<std::size_t>(
       device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, "shared memory of a block"));
 }
 
-// Whether other processes may share the current device at the same time (MPS). Where the toolkit or
-// the driver cannot say, they may.
+// Whether other processes may share the current device at the same time (MPS). True if the toolkit
+// or the driver cannot tell.
 inline bool shared_with_processes() {
 #if CUDART_VERSION >= 12030
   int shared = 0;
   const cudaError_t status =
       cudaDeviceGetAttribute(&shared, cudaDevAttrMpsEnabled, current_device());
-  if (status == cudaErrorInvalidValue) {  // a driver that is older than the attribute
-    cudaGetLastError();                   // or the next launch would be blamed for it
+  if (status == cudaErrorInvalidValue) {  // a driver older than the attribute
+    cudaGetLastError();                   // clears the error for the next launch
     return true;
   }
   check_cuda(status, "MPS");
@@ -115,7 +115,7 @@ inline bool shared_with_processes() {
 #endif
 }
 
-// Whether what is enqueued in the stream is recorded into a graph and does not run.
+// Whether work in the stream is recorded into a graph and does not run.
 inline bool is_captured(void* stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check_cuda(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status), "stream");
@@ -127,7 +127,7 @@ inline void clear(void* memory, std::size_t bytes, void* stream) {
   check_cuda(cudaMemsetAsync(memory, 0, bytes, static_cast<cudaStream_t>(stream)), "clear");
 }
 
-// A stream of the plan's own, which does not wait for the default stream.
+// A stream that belongs to the plan and does not wait for the default stream.
 class OwnStream {
  public:
   OwnStream() { check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
@@ -153,7 +153,7 @@ class OwnEvent {
   void record(void* stream) {
     check_cuda(cudaEventRecord(event_, static_cast<cudaStream_t>(stream)), "event");
   }
-  // What is enqueued in `stream` from here on waits for what was recorded.
+  // Work enqueued in `stream` after this call waits for the recorded position.
   void wait_in(void* stream) const {
     check_cuda(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), event_, 0), "event");
   }
@@ -162,11 +162,11 @@ class OwnEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-// Allows the kernel at least `bytes` of dynamic shared memory on the current device; never takes
-// away what it was allowed before. CUDA is asked only for a size that is larger than all before,
-// since the question costs a good part of the time of a launch.
+// Allows the kernel at least `bytes` of dynamic shared memory on the current device; never reduces
+// the allowed size. CUDA is called only for a size larger than all previous sizes, because the call
+// takes a considerable part of the time of a launch.
 inline void allow_shared(const void* kernel, std::size_t bytes) {
-  static SharedLimits limits;  // of the process, as CUDA's own
+  static SharedLimits limits;  // per process, as CUDA's limits
   if (bytes <= kSharedWithoutAsking) return;
   limits.raise(kernel, current_device(), bytes, [&] {
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -175,7 +175,7 @@ inline void allow_shared(const void* kernel, std::size_t bytes) {
   });
 }
 
-// Blocks of the kernel that the current device holds at once, at least one on each SM.
+// The number of blocks of the kernel that the current device holds at once, at least one per SM.
 inline std::int64_t resident_blocks(const void* kernel, int threads, std::size_t shared_bytes) {
   const int processors = device_attribute(cudaDevAttrMultiProcessorCount, "SMs");
   allow_shared(kernel, shared_bytes);
@@ -185,8 +185,8 @@ inline std::int64_t resident_blocks(const void* kernel, int threads, std::size_t
   return static_cast<std::int64_t>(processors) * std::max(blocks, 1);
 }
 
-// kernel<<<grid, block, shared_bytes, stream>>>(arguments...). A launch that CUDA refuses throws.
-// Dynamic shared memory beyond the default of 48 KiB is asked for here.
+// kernel<<<grid, block, shared_bytes, stream>>>(arguments...). Throws if CUDA refuses the launch.
+// Dynamic shared memory beyond the default of 48 KiB is requested here.
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
             void* stream, Arguments&&... arguments) {
@@ -203,7 +203,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   check_cuda(cudaGetLastError(), "kernel launch");
 }
 
-// The same with attributes, at least one.
+// The same with at least one attribute.
 template <typename... Parameters, typename... Arguments>
 void launch(const LaunchAttributes& attributes, void (*kernel)(Parameters...), dim3 grid,
             dim3 block, std::size_t shared_bytes, void* stream, Arguments&&... arguments) {
@@ -234,13 +234,13 @@ void launch(const LaunchAttributes& attributes, void (*kernel)(Parameters...), d
              "kernel launch");
 }
 
-// From here on everything that the launch before wrote is there.
+// After this call all writes of the previous launch are visible.
 __device__ __forceinline__ void wait_for_previous() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
 #endif
 }
-// Once all blocks have come here, or have ended, the next launch may start.
+// When all blocks have called this or have ended, the next launch may start.
 __device__ __forceinline__ void let_next_start() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
@@ -249,19 +249,19 @@ __device__ __forceinline__ void let_next_start() {
 
 #endif  // XCORR_EMULATE
 
-// Which launches of a plan must be ordinary ones. The first that runs reads what the plan has just
-// stored. The first of a graph has nothing before it that it could overlap, and a launch that is
-// only captured has not run.
+// Determines which launches of a plan must be ordinary. The first launch that runs reads data that
+// the plan has just stored. The first launch of a graph has no previous launch to overlap with. A
+// launch that is only captured has not run.
 class LaunchOrder {
  public:
-  // At the start of every call.
+  // Called at the start of every call.
   void begin(bool captured) {
     captured_ = captured;
     ordinary_ = captured || !has_run_;
   }
   bool captured() const { return captured_; }
   bool ordinary() const { return ordinary_; }
-  // An ordinary launch has been made.
+  // Called after an ordinary launch.
   void launched() {
     ordinary_ = false;
     has_run_ |= !captured_;
@@ -271,25 +271,28 @@ class LaunchOrder {
   bool captured_ = false, ordinary_ = true, has_run_ = false;
 };
 
-// The launches of a plan as programmatic dependent launches (compute capability 9.0; elsewhere
-// ordinary ones), in the order of its calls: a kernel may start while the one before it in the
-// stream drains, that of the call before included, and waits where it first needs what that one
-// wrote. In mode stream this hides about 1 us of a launch on an H200, and enqueueing takes 0.5 us
-// less. A single call gains nothing, nor does a replayed graph.
+// The launches of a plan as programmatic dependent launches (compute capability 9.0; otherwise
+// ordinary launches), in the order of its calls. A kernel may start while the previous kernel in
+// the stream drains, also that of the previous call. It waits before it first needs data of the
+// previous kernel. In mode stream this hides about 1 us of a launch on an H200, and enqueueing
+// takes 0.5 us less. A single call gains nothing, and neither does a replayed graph.
 //
-// Every thread of such a kernel calls wait_for_previous() before it reads inputs or writes anything; before that it may
-// read what was there when the plan was made, or, behind a launch that waits before it lets the next one start, what the
-// launches before that one have stored. let_next_start() comes after it, so that no more than one launch waits on the
-// device. Two kernels of template_fft let the next start first; what comes behind looks at counters, and one block waits
-// (frame_factors.hpp). A test checks the PTX. A kernel that fills the device has no let_next_start(): blocks of the next
-// that come earlier are placed on the SMs that are free first, several on one SM (measured on an H200, 32:32 at 32 x 32:
-// 17.8 us with it, 13.9 us without, 15.0 us with ordinary launches).
+// Every thread of such a kernel calls wait_for_previous() before it reads inputs or writes
+// anything. Before that it may read data from the creation of the plan. If the previous launch
+// waits before it lets the next launch start, it may also read data that the launches before the
+// previous one have stored. let_next_start() comes after wait_for_previous(), so that at most one
+// launch waits on the device. Two kernels of template_fft let the next launch start first; the
+// kernel after them reads counters, and one block waits (frame_factors.hpp). A test checks the PTX.
+// A kernel that fills the device has no let_next_start(): blocks of the next kernel that start
+// early are placed on the SMs that are free first, several on one SM (measured on an H200, 32:32 at
+// 32 x 32: 17.8 us with it, 13.9 us without, 15.0 us with ordinary launches).
 class DependentLaunches {
  public:
   DependentLaunches() : available_(compute_capability_major() >= 9) {}
 
-  // At the start of every call. Its first launch is an ordinary one if it is the plan's first that
-  // runs, or begins a graph; all are while phases are marked.
+  // Called at the start of every call. The first launch of the call is ordinary if it is the first
+  // of the plan that runs, or the first of a graph. All launches are ordinary while phases are
+  // marked.
   void begin(const Call& call) {
     order_.begin(is_captured(call.stream));
     marked_ = call.marks != nullptr;
@@ -308,7 +311,7 @@ class DependentLaunches {
     launched();
     launch(kernel, grid, block, shared_bytes, stream, std::forward<Arguments>(arguments)...);
   }
-  // An ordinary launch has been made.
+  // Called after an ordinary launch.
   void launched() { order_.launched(); }
 
  private:
@@ -316,21 +319,21 @@ class DependentLaunches {
   LaunchOrder order_;
 };
 
-// The launches of a plan whose kernels have blocks that wait for each other: all blocks must come
-// to be on the device at once. A cooperative launch has all its blocks or none, whatever else runs
-// on the device, but starts only when the one before it in the stream has ended. A dependent launch
-// is 1 us faster and promises less: its blocks come as there is space. While a part of them waits
-// for the rest, other work may hold that space and wait for its own rest: a cooperative kernel, a
-// kernel that spins until a later one writes, a collective of a communication library. Neither
-// would ever end.
+// The launches of a plan whose blocks wait for each other: all blocks must get onto the device. A
+// cooperative launch starts all its blocks or none, whatever else runs on the device, but only
+// after the previous launch in the stream has ended. A dependent launch is 1 us faster and
+// guarantees less: its blocks start as space becomes free. While some of its blocks wait for the
+// others, other work may hold that space and wait in the same way: a cooperative kernel, a kernel
+// that spins until a later kernel writes, a collective of a communication library. Neither would
+// ever end.
 //
 // Therefore launches are dependent only for a caller that says that there is no such work
-// (Call::exclusive). That leaves the kernels of this class: two of them resident at once, each with
-// a part of its blocks, would deadlock, so those of a process run one after the other (a stream
-// that follows another waits for it). Launches are cooperative for every other caller, while any
-// plan is captured, where other processes share the device, and for the first of a plan, where CUDA
-// says so if the blocks do not fit. A graph must not start on another stream while calls from
-// before its capture are queued.
+// (Call::exclusive). The kernels of this class themselves remain: two of them resident at once,
+// each with a part of its blocks, would deadlock. Therefore those of a process run one after the
+// other (a stream that follows another stream waits for it). Launches are cooperative for every
+// other caller, while any plan is captured, if other processes share the device, and for the first
+// launch of a plan, so that CUDA reports blocks that do not fit. A graph must not start on another
+// stream while calls from before its capture are queued.
 class GridLaunches {
  public:
   GridLaunches()
@@ -338,7 +341,7 @@ class GridLaunches {
   ~GridLaunches() {
     const std::lock_guard lock(device_->mutex);
     device_->captured -= captured_;
-    if (device_->last == this) device_->last = nullptr;  // what it launched has ended
+    if (device_->last == this) device_->last = nullptr;  // its launches have ended
   }
   GridLaunches(const GridLaunches&) = delete;
   GridLaunches& operator=(const GridLaunches&) = delete;
@@ -370,11 +373,11 @@ class GridLaunches {
   }
 
  private:
-  // What the plans of a process have launched on a device.
+  // The launches of all plans of a process on a device.
   struct Device {
     void follow(void* next) {
       if (last != nullptr && stream != next) {
-        // Never destroyed: CUDA may have ended before this static object does.
+        // Never destroyed: CUDA may shut down before this static object is destroyed.
         if (event == nullptr) event = new OwnEvent;
         event->record(stream);
         event->wait_in(next);
@@ -385,7 +388,7 @@ class GridLaunches {
     const GridLaunches* last = nullptr;
     void* stream = nullptr;
     OwnEvent* event = nullptr;
-    int captured = 0;  // plans
+    int captured = 0;  // number of captured plans
   };
   static constexpr int kMostDevices = 64;
   static Device* devices() {

@@ -1,4 +1,4 @@
-// The vocabulary's products of small matrices, each made by a whole warp (tensor cores). A lane
+// The vocabulary's products of small matrices, each computed by a whole warp (tensor cores). A lane
 // holds a few registers of each matrix: its fragment. With lane = 4 g + t, g 0 to 7 and t 0 to 3,
 // and (row, column) of the matrix:
 //
@@ -9,12 +9,12 @@
 //   sum, 16 x 8 in float    d[0] = (g, 2 t), d[1] = (g, 2 t + 1), d[2] and d[3] eight rows below
 //
 // The first of two halves is the lower part of its word. Source: PTX ISA, Matrix Fragments for
-// mma.m16n8k8 and mma.m16n8k16. PTX leaves the fragments of wmma.m16n16k8 open. The machine code of
-// wmma.load and wmma.mma for compute capability 8.0 and 9.0 has those above: the left one is the
-// same, and a right matrix or a sum of 16 columns is two of 8.
+// mma.m16n8k8 and mma.m16n8k16. PTX does not specify the fragments of wmma.m16n16k8. The machine
+// code of wmma.load and wmma.mma for compute capability 8.0 and 9.0 uses those above: the left
+// fragment is the same, and a right matrix or a sum of 16 columns is two of 8 columns.
 //
-// All lanes of a warp take part in every call. These names need compute capability 8.0; below, they
-// compile to nothing that may run.
+// All lanes of a warp take part in every call. These names need compute capability 8.0; for lower
+// ones they compile to nothing that may run.
 #pragma once
 
 #include <cstdint>
@@ -34,14 +34,14 @@ inline constexpr bool kAvailable = false;
 
 inline bool supported() { return compute_capability_major() >= 8; }
 
-// The bits of a float with 10 fraction bits: to nearest, ties away from zero.
+// The bits of a float rounded to 10 fraction bits: to nearest, ties away from zero.
 __device__ __forceinline__ std::uint32_t to_tf32(float value) {
   std::uint32_t bits = 0;
   if constexpr (kAvailable) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
 }
 
-// Two halves in a word: to nearest, ties to even.
+// Two halves in a word: rounded to nearest, ties to even.
 __device__ __forceinline__ std::uint32_t to_halves(float low, float high) {
   std::uint32_t bits = 0;
   if constexpr (kAvailable) {
@@ -50,7 +50,7 @@ __device__ __forceinline__ std::uint32_t to_halves(float low, float high) {
   return bits;
 }
 
-// d += a b: 16 x 8 of 16 x 8 and 8 x 8 in tf32. Bits beyond the 10 of the fraction are ignored.
+// d += a b: 16 x 8 of 16 x 8 and 8 x 8 in tf32. Bits beyond the 10 fraction bits are ignored.
 __device__ __forceinline__ void add_product_tf32(float (&d)[4], const std::uint32_t (&a)[4],
                                                  std::uint32_t b0, std::uint32_t b1) {
   if constexpr (kAvailable) {
@@ -62,7 +62,7 @@ __device__ __forceinline__ void add_product_tf32(float (&d)[4], const std::uint3
   }
 }
 
-// The same of 16 x 16 and 16 x 8 in half.
+// The same for 16 x 16 and 16 x 8 in half.
 __device__ __forceinline__ void add_product_half(float (&d)[4], const std::uint32_t (&a)[4],
                                                  std::uint32_t b0, std::uint32_t b1) {
   if constexpr (kAvailable) {
@@ -74,8 +74,8 @@ __device__ __forceinline__ void add_product_half(float (&d)[4], const std::uint3
   }
 }
 
-// wmma: 16 x 16 of 16 x 8 and 8 x 16 in tf32. b[0], b[1] are of columns 0 to 7 of the right matrix,
-// b[2], b[3] of columns 8 to 15, as are d and e of the sum.
+// wmma: 16 x 16 of 16 x 8 and 8 x 16 in tf32. b[0] and b[1] belong to columns 0 to 7 of the right
+// matrix, b[2] and b[3] to columns 8 to 15; d and e belong to the same columns of the sum.
 __device__ __forceinline__ void add_product_16_columns(float (&d)[4], float (&e)[4],
                                                        const std::uint32_t (&a)[4],
                                                        const std::uint32_t (&b)[4]) {
@@ -89,7 +89,7 @@ __device__ __forceinline__ void add_product_16_columns(float (&d)[4], float (&e)
   }
 }
 
-// The fragment of a left matrix of 16 x 8 (load_matrix_sync). Its rows lie `pitch` words apart in
+// The fragment of a left matrix of 16 x 8 (load_matrix_sync). Its rows are `pitch` words apart in
 // shared memory; `shared` is aligned to 32 bytes, and pitch is a multiple of 4.
 __device__ __forceinline__ void load_left(std::uint32_t (&a)[4], const std::uint32_t* shared,
                                           int pitch) {
@@ -101,7 +101,7 @@ __device__ __forceinline__ void load_left(std::uint32_t (&a)[4], const std::uint
   }
 }
 
-// The same of a right matrix of 8 x 16.
+// The same for a right matrix of 8 x 16.
 __device__ __forceinline__ void load_right(std::uint32_t (&b)[4], const std::uint32_t* shared,
                                            int pitch) {
   if constexpr (kAvailable) {
@@ -114,10 +114,10 @@ __device__ __forceinline__ void load_right(std::uint32_t (&b)[4], const std::uin
 
 }  // namespace matrix
 
-// Products by a warpgroup, four neighbouring warps, whose right matrix is read from shared memory
-// while the warps go on (PTX ISA, Asynchronous Warpgroup Level Matrix Instructions). They exist for
-// the target sm_90a alone; for others these names compile to nothing that may run. The emulation
-// makes them at once, so that it does not see a missing fence or wait.
+// Products by a warpgroup, four neighbouring warps. The right matrix is read from shared memory
+// while the warps continue (PTX ISA, Asynchronous Warpgroup Level Matrix Instructions). They exist
+// only for the target sm_90a; for others these names compile to nothing that may run. The emulation
+// computes them at once, so that it does not detect a missing fence or wait.
 namespace warpgroup {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -126,7 +126,8 @@ inline constexpr bool kAvailable = true;
 inline constexpr bool kAvailable = false;
 #endif
 
-// Of the target that the device's code was compiled for. A template, so that only who asks has it.
+// Whether the device code was compiled for this target. A template, so that only code that uses it
+// contains it.
 template <typename Unused>
 __device__ int compiled = kAvailable;
 
@@ -138,10 +139,11 @@ inline bool supported() {
   return value != 0;
 }
 
-// A right matrix of 8 x N in tf32, or of 16 x N in half, in shared memory, without swizzle, columns
-// along memory (PTX ISA, Matrix Descriptor Format). A part is half of the rows of 8 columns: 128
-// bytes, 16 for a column. The parts of the two halves lie `rows_apart` bytes apart, those of the
-// next 8 columns `columns_apart`. Address and distances are multiples of 16 bytes.
+// A right matrix of 8 x N in tf32, or of 16 x N in half, in shared memory, without swizzle, with
+// columns along memory (PTX ISA, Matrix Descriptor Format). A part is half of the rows of 8
+// columns: 128 bytes, 16 per column. The parts of the two halves are `rows_apart` bytes apart,
+// those of the next 8 columns `columns_apart` bytes. Address and distances are multiples of 16
+// bytes.
 __device__ __forceinline__ std::uint64_t right_matrix(const void* shared, int rows_apart,
                                                       int columns_apart) {
   const auto field = [](std::uint64_t bytes) { return bytes >> 4 & 0x3fffu; };
@@ -150,15 +152,16 @@ __device__ __forceinline__ std::uint64_t right_matrix(const void* shared, int ro
          field(static_cast<std::uint64_t>(columns_apart)) << 32;
 }
 
-// Before a barrier after which products read what this thread has stored to shared memory.
+// Called before a barrier after which products read this thread's stores to shared memory.
 __device__ __forceinline__ void publish_shared() {
   if constexpr (kAvailable) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-// Before the first product, and where registers of a product were written since the last one.
+// Called before the first product, and after writes to registers of a product since the last
+// product.
 __device__ __forceinline__ void fence() {
   if constexpr (kAvailable) asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-// The products since the last commit become a group; wait<n>() is for all groups but the last n.
+// The products since the last commit become a group; wait<n>() waits for all groups but the last n.
 __device__ __forceinline__ void commit() {
   if constexpr (kAvailable) asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
@@ -169,9 +172,9 @@ __device__ __forceinline__ void wait() {
   }
 }
 
-// d += a b, or d = a b without kAdd: 64 x N of 64 x 8 and 8 x N in tf32, N 64 or 128 by the number of
-// sums. Warp w of the four has rows 16 w to 16 w + 15 of the left matrix and of the sum, in the
-// fragments above; d[4 j] to d[4 j + 3] are of columns 8 j to 8 j + 7.
+// d += a b, or d = a b without kAdd: 64 x N of 64 x 8 and 8 x N in tf32. N is 64 or 128, by the
+// number of sums. Warp w of the four has rows 16 w to 16 w + 15 of the left matrix and of the sum,
+// in the fragments above; d[4 j] to d[4 j + 3] belong to columns 8 j to 8 j + 7.
 template <bool kAdd = true>
 __device__ __forceinline__ void add_product_tf32(float (&d)[32], const std::uint32_t (&a)[4],
                                                  std::uint64_t b) {
@@ -214,7 +217,7 @@ __device__ __forceinline__ void add_product_tf32(float (&d)[64], const std::uint
   }
 }
 
-// The same of 64 x 16 and 16 x 128 in half: a part of the right matrix has 8 rows of a column.
+// The same for 64 x 16 and 16 x 128 in half: a part of the right matrix has 8 rows of a column.
 template <bool kAdd = true>
 __device__ __forceinline__ void add_product_half(float (&d)[64], const std::uint32_t (&a)[4],
                                                  std::uint64_t b) {

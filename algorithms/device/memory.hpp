@@ -1,6 +1,6 @@
-// The vocabulary's accesses to memory: what orders them between blocks, which caches they use, and
-// copies that run while a thread goes on. Under nvcc every name is one instruction; the emulation
-// has its own (tests/emulation/vocabulary.hpp).
+// The vocabulary's memory accesses: their order between blocks, the caches that they use, and
+// asynchronous copies. Under nvcc every name is one instruction; the emulation has separate code
+// (tests/emulation/vocabulary.hpp).
 #pragma once
 
 #include <bit>
@@ -14,9 +14,10 @@
 
 namespace xcorr::device {
 
-// Order between blocks of one kernel. What a block wrote before a barrier and add_release() is
-// there for a block that met a barrier after load_acquire() had the sum. libcu++ (cuda::atomic_ref)
-// makes other instructions of both: generic addresses, and a sum that is returned.
+// Order between blocks of one kernel. Writes of a block before a barrier and add_release() are
+// visible to another block once its load_acquire() has returned the sum and it has passed a
+// barrier. libcu++ (cuda::atomic_ref) generates other instructions for both: generic addresses, and
+// a returned sum.
 __device__ __forceinline__ void add_release(std::uint32_t* counter, std::uint32_t value) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
@@ -26,8 +27,8 @@ __device__ __forceinline__ std::uint32_t load_acquire(const std::uint32_t* count
   return value;
 }
 
-// What a thread does between two looks at memory that another block writes: it sleeps for so many
-// nanoseconds, or (0) looks again at once.
+// Called between two reads of memory that another block writes: the thread sleeps for kNanoseconds,
+// or with 0 continues at once.
 template <unsigned kNanoseconds>
 __device__ __forceinline__ void back_off() {
   if constexpr (kNanoseconds > 0) __nanosleep(kNanoseconds);
@@ -35,8 +36,8 @@ __device__ __forceinline__ void back_off() {
 
 namespace memory_detail {
 
-// The register or vector of registers that one access of a size moves. Of two doubles (a T that
-// says `using Scalar = double`) it is a vector of doubles: another one costs instructions.
+// The register or vector of registers for one access of kBytes. For two doubles (a T with `using
+// Scalar = double`) it is a vector of doubles: any other type costs instructions.
 template <std::size_t kBytes, typename Scalar>
 struct Access;
 template <>
@@ -70,7 +71,7 @@ using AccessOf = typename Access<sizeof(T), typename ScalarOf<T>::type>::type;
 
 }  // namespace memory_detail
 
-// 16 bytes, as other blocks see them now: each of the four words is one of those that were written.
+// 16 bytes, as other blocks see them now: each of the four words is one that was written.
 template <typename T>
 __device__ __forceinline__ T load_relaxed(const T* from) {
   static_assert(sizeof(T) == 16);
@@ -89,7 +90,7 @@ __device__ __forceinline__ void store_relaxed(T* to, const T& value) {
                : "memory");
 }
 
-// Past the L1 cache, which does not see what other SMs write: 4, 8 or 16 bytes.
+// Accesses that bypass the L1 cache, which does not see writes of other SMs: 4, 8 or 16 bytes.
 template <typename T>
 __device__ __forceinline__ T load_past_l1(const T* from) {
   using Access = memory_detail::AccessOf<T>;
@@ -101,29 +102,28 @@ __device__ __forceinline__ void store_past_l1(T* to, const T& value) {
   __stcg(reinterpret_cast<Access*>(to), __builtin_bit_cast(Access, value));
 }
 
-// A store whose line leaves the caches first: for results that are not read again. 4, 8 or 16
-// bytes.
+// A store whose cache line is evicted first, for results that are not read again. 4, 8 or 16 bytes.
 template <typename T>
 __device__ __forceinline__ void store_last(T* to, const T& value) {
   using Access = memory_detail::AccessOf<T>;
   __stcs(reinterpret_cast<Access*>(to), __builtin_bit_cast(Access, value));
 }
 
-// A store to a pointer of which the compiler does not see that it is one to global memory.
+// A store to global memory through a pointer whose address space the compiler cannot determine.
 __device__ __forceinline__ void store_global(float* to, float value) {
   asm volatile("st.global.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
 }
 
 __device__ __forceinline__ std::uint32_t bits_of(float value) { return __float_as_uint(value); }
 
-// Copies from global to shared memory that run while the thread goes on (cp.async, compute
-// capability 8.0 and up; plain copies below).
+// Copies from global to shared memory that run while the thread continues (cp.async, compute
+// capability 8.0 and up; plain copies for lower ones).
 namespace async_copy {
 
 inline bool supported() { return compute_capability_major() >= 8; }
 
-// kFloats (1 or 4, aligned) floats, or as many zeros. The sizes are constants: a size that is known
-// at run time only would become a switch over all of them.
+// Copies kFloats (1 or 4, aligned) floats, or stores as many zeros. Sizes are constants: a run-time
+// size would become a switch over all sizes.
 template <int kFloats>
 __device__ __forceinline__ void copy(float* shared, const float* global, bool exists) {
   constexpr std::size_t kBytes = kFloats * sizeof(float);
@@ -133,14 +133,14 @@ __device__ __forceinline__ void copy(float* shared, const float* global, bool ex
     __pipeline_memcpy_async(shared, global, kBytes, kBytes);  // reads nothing
   }
 }
-// The copies of the thread since the last commit become a group; wait() is for all groups.
+// The copies of the thread since the last commit become a group; wait() waits for all groups.
 __device__ __forceinline__ void commit() { __pipeline_commit(); }
 __device__ __forceinline__ void wait() { __pipeline_wait_prior(0); }
 
 }  // namespace async_copy
 
-// Blocks that can use each other's shared memory (compute capability 9.0; below, these names
-// compile to nothing that may run). Not emulated.
+// Blocks that can access each other's shared memory (compute capability 9.0; for lower ones these
+// names compile to nothing that may run). Not emulated.
 namespace cluster {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -150,15 +150,16 @@ inline constexpr bool kAvailable = false;
 #endif
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-// Of the block in its cluster, and of the cluster in the grid.
+// The index of the block in its cluster, and of the cluster in the grid.
 __device__ __forceinline__ int rank() { return static_cast<int>(__clusterRelativeBlockRank()); }
 __device__ __forceinline__ unsigned number() { return blockIdx.x / __clusterSizeInBlocks(); }
-// All threads of the cluster; what they wrote to any shared memory of it is there.
+// Called by all threads of the cluster; afterwards their writes to any shared memory of the cluster
+// are visible.
 __device__ __forceinline__ void barrier() {
   __cluster_barrier_arrive();
   __cluster_barrier_wait();
 }
-// Where another block has what this one has at `mine`.
+// The address in the shared memory of another block that corresponds to `mine`.
 template <typename T>
 __device__ __forceinline__ T* peer(T* mine, int rank_of) {
   return static_cast<T*>(__cluster_map_shared_rank(mine, static_cast<unsigned>(rank_of)));

@@ -1,5 +1,5 @@
-// The vocabulary's words for what all lanes of a warp say at once: one instruction, where shuffles take one for each
-// halving of the warp and wait for it.
+// The vocabulary's operations over all lanes of a warp in one instruction. Shuffles need one
+// instruction for each halving of the warp, and wait for it.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace xcorr::device {
 namespace warp {
 
-// Bit i: the predicate of lane i.
+// Bit i is the predicate of lane i.
 __device__ __forceinline__ std::uint32_t votes(bool predicate) {
   return __ballot_sync(kAll, predicate);
 }
-// The largest number of all lanes, for all of them.
+// The largest value of all lanes, for all of them.
 __device__ __forceinline__ std::uint32_t largest(std::uint32_t value) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_max_sync(kAll, value);

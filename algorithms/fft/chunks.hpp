@@ -1,5 +1,5 @@
-// How a problem is cut for batched transforms: padded sizes, and chunks of pairs that bound the
-// workspace.
+// The division of a problem for batched transforms: padded sizes, and chunks of pairs that bound
+// the workspace.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ inline bool is_smooth(Index n) {
   return n == 1;
 }
 
-// Of the smooth lengths from `least` on the one of least cost: radices above 3, and lengths that no
-// 4 divides, make cuFFT slower.
+// The smooth length of at least `least` with the lowest cost. cuFFT is slower for radices above 3
+// and for lengths that are not multiples of 4.
 inline Index cufft_size(Index least) {
   if (least <= 2) return least;
   Index best = 0;
@@ -36,32 +36,34 @@ inline Index cufft_size(Index least) {
   return best;
 }
 
-// How a batch of 2D transforms is run.
+// The kind of batched 2D transforms.
 enum class Transform {
   real,          // real to complex and back, one 2D plan each, in place
-  complex,       // two right matrices as one complex one, 2D plans, in place
-  complex_rows,  // the same; row y of all matrices together, a plan for rows and one for columns:
-                 // the rows of padding, zero before and after, are not transformed
+  complex,       // two right matrices as one complex matrix, 2D plans, in place
+  complex_rows,  // the same with one plan for rows and one for columns; row y of all matrices is
+                 // contiguous, and rows of padding, which are zero, are not transformed
 };
 
-// Equal parts of `n`, none longer than `most`: the length of a part.
+// The length of equal parts of `n` of at most `most` each.
 inline Index balanced(Index n, Index most) {
   const Index parts = (n + most - 1) / most;
   return (n + parts - 1) / parts;
 }
 
 struct Rectangle {
-  Index lefts, rights;  // rights of each left
+  Index lefts, rights;  // rights per left
 };
 
-// What a chunk may hold: `slots` spectra in all, of which each takes `pack` right matrices; whether
-// the spectra of the inputs are not among them, and whether products are, besides the rights'.
+// Limits of a chunk: `slots` spectra in total, each of `pack` right matrices; keeps_spectra: the
+// spectra of the inputs do not count; extra_products: products take slots in addition to the
+// rights.
 struct ChunkLimits {
   Index slots, pack;
   bool keeps_spectra, extra_products;
 };
 
-// The rectangle within the limits that wastes least at the edges and transforms least twice.
+// The rectangle within the limits with the least waste at the edges and the fewest repeated
+// transforms.
 inline Rectangle choose_rectangle(const Problem& q, const ChunkLimits& most) {
   const Index rights = q.form == Form::n_to_m ? q.rights : q.rights / q.lefts;
   const Index right_slots = ceil_div(rights, most.pack);
@@ -96,28 +98,28 @@ inline Rectangle choose_rectangle(const Problem& q, const ChunkLimits& most) {
   return best;
 }
 
-// A layout in memory, in bytes: padded rows of the inputs (complex_rows alone; in the other
-// transforms images and spectra share memory), spectra of the inputs' slots, products.
+// The chunks of a problem and their geometry.
 struct FftChunks {
   FftGeometry g{};
   Rectangle chunk{};
-  bool all_spectra = false;  // n-to-m: spectra of all matrices are kept, each is transformed once
-  bool in_place = false;     // products replace the spectra of the rights
+  bool all_spectra = false;  // n-to-m: keeps the spectra of all matrices, each transformed once
+  bool in_place = false;     // products overwrite the spectra of the rights
 
   bool single(const Problem& q) const {
     return chunk.lefts >= q.lefts && chunk.rights >= g.pair_pitch;
   }
 };
 
-// Chunks of at most `chunk_bytes` of spectra, but at least one slot of pairs. n-to-m keeps the
-// spectra of all matrices, beside that, up to `all_spectra_bytes`.
+// Chunks of at most `chunk_bytes` of spectra, but at least one slot of pairs. In addition, n-to-m
+// keeps the spectra of all matrices if they need at most `all_spectra_bytes`.
 inline FftChunks fft_chunks(const Problem& q, Index scalar_bytes, Transform transform,
                             Index chunk_bytes, Index all_spectra_bytes) {
   const bool n_to_m = q.form == Form::n_to_m;
   FftChunks at;
   FftGeometry& g = at.g;
   if (q.fields.boundary == Boundary::circular) {
-    // The transform of a matrix itself. A column beside a single one makes each spectrum twice.
+    // A transform has the shape of the matrices. A single column is repeated once, because a
+    // transform needs two.
     g.rows = q.left.rows;
     g.cols = std::max<Index>(2, q.left.cols);
   } else {
@@ -127,7 +129,7 @@ inline FftChunks fft_chunks(const Problem& q, Index scalar_bytes, Transform tran
   g.pack = transform == Transform::real ? 1 : 2;
   g.by_rows = transform == Transform::complex_rows;
   g.padded_rows = g.by_rows ? std::max(q.left.rows, q.right.rows) : g.rows;
-  // Rows of whole 16-byte accesses.
+  // Rows consist of whole 16-byte accesses.
   g.pitch = transform == Transform::real ? (g.cols / 2 + 2) / 2 * 2 : g.cols;
   g.real_pitch = 2 * g.pitch;
   g.spectrum = g.rows * g.pitch;
@@ -156,7 +158,8 @@ inline FftChunks fft_chunks(const Problem& q, Index scalar_bytes, Transform tran
   return at;
 }
 
-// Images, spectra and products of a chunk. Images lie in the place of their spectra, but for transforms by rows.
+// Images, spectra and products of a chunk. Images and their spectra share memory, except for
+// transforms by rows.
 template <typename T, typename Complex>
 struct FftMemory {
   FftMemory(const FftChunks& at, Workspace& workspace) {

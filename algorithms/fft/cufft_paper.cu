@@ -1,31 +1,32 @@
 // The paper's FFT pipeline on cuFFT, with the paper's accounting (paper section 3.1; its timers are
-// those of the published artifact). It is kept so that the paper's figures and ratios can be
-// reproduced; the FFT baseline is `cufft`.
+// those of the published artifact). It reproduces the figures and ratios of the paper. The FFT
+// baseline is `cufft`.
 //
-// Every matrix is padded to exactly 2h x 2w (unequal shapes: the sum of the two). Then one batched
-// R2C transform of all lefts and rights, a product kernel, and one batched C2R transform of all
-// pairs, both transforms out of place. There are two plans. The product kernel has 256 threads a
-// block. For one-to-one, one-to-many and n-to-mn a thread multiplies one element of a left spectrum
-// with that of each of its rights in turn, in place, so small matrices hardly fill the GPU. For
-// n-to-m a thread makes 10 elements of the products, in a buffer of their own. The paper multiplies
-// the left by the conjugate of the right spectrum. conj(left) * right, the same work, gives the
-// definition's sign.
+// Every matrix is padded to exactly 2h x 2w (unequal shapes: the sum of both). Then follow one
+// batched R2C transform of all lefts and rights, a product kernel, and one batched C2R transform of
+// all pairs, both out of place. There are two plans. The product kernel has 256 threads per block.
+// For one-to-one, one-to-many and n-to-mn a thread multiplies one element of a left spectrum with
+// that element of each of its rights in turn, in place, so that small matrices hardly fill the GPU.
+// For n-to-m a thread computes 10 elements of the products, in a separate buffer. The paper
+// multiplies the left by the conjugate of the right spectrum. Here the product is conj(left) *
+// right: the same work, with the sign of the definition.
 //
-// cuFFT may transform two matrices of a batch as the parts of one complex matrix, so that the smaller
-// one gets rounding errors in proportion to the larger one. The paper's data, bytes, do not show that.
-// Here the padded lefts are multiplied by a power of two, so that the largest norms of both sides are
-// alike, and the products by its inverse. The norms take three small kernels beside the padding.
+// cuFFT may transform two matrices of a batch as the parts of one complex matrix. Then the smaller
+// matrix gets rounding errors in proportion to the larger. The paper's data, bytes, do not show
+// this. Here the padded lefts are multiplied by a power of two, so that the largest norms of both
+// sides are similar, and the products by its inverse. The norms take three small kernels after the
+// padding.
 //
-// What the columns of a row hold: the phases forward, hadamard and inverse are marked, so their
-// columns hold the paper's `fft`, and with plan_us its `fft+plan`. The paper's timers leave out
-// zero padding, the quadrant swap, the division by the transform size and allocation. Here padding
-// and layout (swap, crop, division) are inside compute too, as a rest that no phase has, since a
-// caller needs them on every call. So compute_us is more than the paper's sum. plan_us is without
-// cuFFT's work area, which the harness allocates.
+// Columns of a row: the phases forward, hadamard and inverse are marked, so that their columns hold
+// the paper's `fft`, and together with plan_us its `fft+plan`. The paper's timers exclude zero
+// padding, the quadrant swap, the division by the transform size and allocation. Here compute
+// includes padding and layout (swap, crop, division) as `rest`, because a caller needs them in
+// every call. Therefore compute_us is more than the paper's sum. plan_us excludes cuFFT's work
+// area, which the harness allocates.
 //
-// Forms: all four, any shapes, any window (the transform is that of the full one); fp32. No
-// parameters. Limits: nothing is cut into chunks, so all spectra and all padded images are in
-// memory at a time (n-to-m 128:128 at 256 x 256: 35 GB beside the outputs). Not emulated.
+// Forms: all four, any shapes, any window (the transform is that of the full window); fp32. No
+// parameters. Limits: there are no chunks, so that all spectra and all padded images are in memory
+// at once (n-to-m 128:128 at 256 x 256: 35 GB besides the outputs). Not emulated.
 #include <algorithm>
 
 #include "algorithms/blocks/workspace.hpp"
@@ -49,7 +50,7 @@ __device__ Complex conj_product(Complex left, Complex right) {
   return {left.x * right.x + left.y * right.y, left.x * right.y - left.y * right.x};
 }
 
-// Matrices in their padded images, one a slot.
+// Matrices in their padded images, one per slot.
 struct PaddedMatrices {
   T* images;
   Strides strides;
@@ -57,13 +58,13 @@ struct PaddedMatrices {
   Shape left, right;
 };
 
-// The norms that both sides share, and how they were made alike.
+// Factors that make the norms of both sides similar.
 struct SideScales {
   T left;  // factor of the lefts
-  T back;  // of the products; 0 where a side is all zeros
+  T back;  // factor of the products; 0 where a side is all zeros
 };
 
-// squares[slot] = the sum of squares of the matrix there. A block takes slots in a stride.
+// squares[slot] = the sum of squares of the matrix in the slot. A block takes slots in a stride.
 __global__ void __launch_bounds__(kSumThreads) squares_kernel(PaddedMatrices of, double* squares) {
   for (Index slot = blockIdx.x; slot < of.slots; slot += gridDim.x) {
     const Shape shape = slot < of.left_slots ? of.left : of.right;
@@ -78,7 +79,7 @@ __global__ void __launch_bounds__(kSumThreads) squares_kernel(PaddedMatrices of,
   }
 }
 
-// One block. Numbers that are infinite or none change no scale.
+// One block. With infinite or NaN sums the scales are 1.
 __global__ void __launch_bounds__(kSumThreads)
     scales_kernel(const double* squares, Index left_slots, Index slots, SideScales* scales) {
   const auto larger = [](double a, double b) { return b > a ? b : a; };
@@ -167,7 +168,7 @@ struct PaperMemory {
         bytes(workspace.bytes()) {}
 
   Complex* spectra;
-  Complex* products;  // of n-to-m; else they replace the spectra of the rights
+  Complex* products;  // for n-to-m; otherwise products overwrite the spectra of the rights
   T* real;            // padded inputs, later the circular outputs
   double* squares;
   SideScales* scales;

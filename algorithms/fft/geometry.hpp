@@ -1,55 +1,56 @@
-// Where the matrices, spectra and outputs of a chunk of pairs lie around batched 2D transforms.
+// The layout of the matrices, spectra and outputs of a chunk of pairs for batched 2D transforms.
 //
-// A transform is rows x cols elements. It holds one real matrix, or (`pack` 2) two right matrices
-// of one left matrix as the real and the imaginary part of a complex one: correlation with a real
-// left matrix is linear, so its output holds both outputs in the same way, and no spectrum is
-// unpacked.
+// A transform has rows x cols elements. It holds one real matrix, or (`pack` 2) two right matrices
+// of one left matrix as the real and the imaginary part of a complex matrix. Correlation with a
+// real left matrix is linear, so that the real and the imaginary part of the output are the two
+// outputs, and no spectrum is unpacked.
 //
-// A slot is the place of one transform in a batch. The slots of a chunk are first left_slots
-// matrices, then right_slots. Rights and pairs come in runs (the rights of one left matrix), so
-// that one rectangle of lefts and rights of any form is a chunk. What is beyond its valid part is
-// zero on the way in, and skipped on the way out. Either all rows of a slot lie together, or
-// (`by_rows`) row y of all slots does.
+// A slot is the place of one transform in a batch. The first left_slots slots of a chunk are for
+// lefts, the next right_slots for rights. Rights and pairs are in runs (the rights of one left
+// matrix), so that a rectangle of lefts and rights is a chunk in every form. Slots beyond the valid
+// part of a chunk are zero in the input and skipped in the output. Either all rows of a slot are
+// contiguous, or (`by_rows`) row y of all slots is.
 #pragma once
 
 #include "harness/variant.hpp"
 
 namespace xcorr::fft {
 
-// Scalars from slot to slot and from row to row of images.
+// Scalars between slots and between rows of images.
 struct Strides {
   Index slot = 0, row = 0;
 };
 
-// What stays the same from chunk to chunk.
+// The part of the layout that is the same for all chunks.
 struct FftGeometry {
   Index rows, cols;  // of a transform
-  Index pack = 1;    // real matrices in a transform: 1 or 2
+  Index pack = 1;    // real matrices per transform: 1 or 2
   bool by_rows = false;
-  Index padded_rows;  // rows that padding writes: all, or those that are not zero anyway
-  Index real_pitch;   // scalars in a row of an image, with what fills it up
-  Index pitch;        // complex elements in a row of a spectrum
-  Index spectrum;     // complex elements of a spectrum, with what fills it up
+  Index padded_rows;  // rows that padding writes: all, or those that can be nonzero
+  Index real_pitch;   // scalars per row of an image, with padding
+  Index pitch;        // complex elements per row of a spectrum, with padding
+  Index spectrum;     // complex elements per spectrum, with padding
   Strides in, out;    // of the images: padded inputs, circular outputs
   Shape left, right;  // of the inputs
   Index left_slots, right_slots;
-  Index right_run, right_pitch;  // right slots of a run; right matrices from run to run
+  Index right_run, right_pitch;  // right slots per run; right matrices between runs
   Index pair_slots;
-  Index pair_run, pair_pitch;  // likewise for pairs and their outputs
+  Index pair_run, pair_pitch;  // the same for pairs and their outputs
   Shifts sy, sx;               // the window
 
   Index input_slots() const { return left_slots + right_slots; }
 };
 
-// What differs: the first matrices and the first output of a chunk, and how much of it is valid.
-// Also read by callbacks that are compiled at run time: eight-byte members only.
+// The part that differs between chunks: the first matrices and the first output of a chunk, and the
+// size of its valid part. Callbacks that are compiled at run time read it too: all members have
+// eight bytes.
 template <typename T>
 struct FftChunk {
   const T* left;
   const T* right;
   T* out;
   Index lefts;
-  Index right_runs, rights;  // runs, and rights in each
+  Index right_runs, rights;  // runs, and rights per run
   Index pair_runs, pairs;
 };
 

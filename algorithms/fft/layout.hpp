@@ -1,6 +1,6 @@
 // The data movement around batched 2D transforms (geometry.hpp): zero padding of the inputs, and
-// the definition's layout (shifts of the window in order) of their circular output. Kernels, and
-// the functions that launch them.
+// the definition's layout (shifts of the window in order) of their circular outputs. Kernels, and
+// functions that launch them.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace xcorr::fft {
 
 constexpr unsigned kLayoutThreads = 256;
 
-// Scalars of one access of 16 bytes.
+// Scalars per access of 16 bytes.
 template <typename T>
 constexpr int kWide = 16 / static_cast<int>(sizeof(T));
 
@@ -24,13 +24,13 @@ struct alignas(sizeof(T) * kCount) Wide {
   T at[kCount];
 };
 
-// What the kernel that pads needs, in 32 bits where that is enough.
+// Arguments of pad_kernel, in 32 bits where that is enough.
 template <typename T>
 struct PadArguments {
   FftChunk<T> from;
   T* to;
   Strides strides;
-  Divider row, line, run;  // accesses in a row; lines of the inner index; slots of a run
+  Divider row, line, run;  // accesses per row; lines of the inner index; slots per run
   std::uint32_t accesses;
   bool by_rows;
   std::uint32_t left_slots;
@@ -38,8 +38,8 @@ struct PadArguments {
   Index right_pitch;
 };
 
-// to[slot][y][x] = the matrix (two: re, im in turn) of that slot, zero outside it. A thread writes
-// kCount consecutive scalars of a row.
+// to[slot][y][x] = the matrix of that slot (of two matrices: re and im in turn), zero outside it. A
+// thread writes kCount consecutive scalars of a row.
 template <typename T, int kPack, int kCount>
 __global__ void __launch_bounds__(kLayoutThreads) pad_kernel(PadArguments<T> p) {
   std::uint32_t access = blockIdx.x * kLayoutThreads + threadIdx.x;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kLayoutThreads) pad_kernel(PadArguments<T> p) 
   const int y = static_cast<int>(p.by_rows ? outer : inner);
   const int x = static_cast<int>(access) * (kCount / kPack);
 
-  const T* from[kPack] = {};  // null: zero
+  const T* from[kPack] = {};  // null: zeros
   int cols = 0;
   if (slot < p.left_slots) {
     if (slot < p.from.lefts && y < p.left_rows) {
@@ -81,20 +81,20 @@ __global__ void __launch_bounds__(kLayoutThreads) pad_kernel(PadArguments<T> p) 
   reinterpret_cast<Wide<T, kCount>*>(to)[access] = value;
 }
 
-// What the kernel that crops needs: rows of each output from `first_sy` on, `count` outputs.
+// Arguments of crop_kernel: `count` outputs of each pair, from row `first_sy` on.
 template <typename T>
 struct CropArguments {
-  FftChunk<T> to;  // out: at the first of those rows
+  FftChunk<T> to;  // out is at row `first_sy`
   const T* from;
   Strides strides;
-  Divider access, run, row;  // accesses of an output; slots of a run; outputs of a row
+  Divider access, run, row;  // accesses per output; slots per run; outputs per row
   std::uint32_t accesses, count;
-  Index item, pair_pitch;  // outputs from pair to pair; pairs from run to run
+  Index item, pair_pitch;  // outputs between pairs; pairs between runs
   int rows, cols, first_sy, first_sx;
   T scale;
 };
 
-// Outputs first .. first + kCount - 1, where they are among those of a pair, from its image.
+// Outputs first .. first + kCount - 1 of a pair, if they exist, from its image.
 template <typename T, int kPack>
 __device__ __forceinline__ Wide<T, kWide<T>> cropped(const CropArguments<T>& c, const T* image,
                                                      std::int64_t first) {
@@ -116,15 +116,15 @@ __device__ __forceinline__ Wide<T, kWide<T>> cropped(const CropArguments<T>& c, 
   return value;
 }
 
-// out = scale * the image at the shift of each output. A thread takes what a store of full width
-// holds, wherever outputs begin, so they leave in whole lines; of two packed outputs the same place
-// in both, so that the image comes from memory once.
+// out = scale * the image at the shift of each output. A thread writes the outputs of one store of
+// full width, so that whole lines are written wherever outputs begin. Of two packed outputs it
+// writes the same part of both, so that the image is read once.
 template <typename T, int kPack>
 __global__ void __launch_bounds__(kLayoutThreads) crop_kernel(CropArguments<T> c) {
   constexpr int kCount = kWide<T>;
   std::uint32_t access = blockIdx.x * kLayoutThreads + threadIdx.x;
   if (access >= c.accesses) return;
-  const std::uint32_t slot = c.access.split(access);  // access: within the output
+  const std::uint32_t slot = c.access.split(access);  // within the output
   std::uint32_t item = slot;
   const std::uint32_t run = c.run.split(item);
   item *= kPack;
@@ -194,10 +194,10 @@ void pad(const FftGeometry& g, const FftChunk<T>& chunk, T* images, void* stream
   }
 }
 
-// Outputs of a pair that the crop kernel counts with 32 bits, but at least those of a row.
+// Outputs of a pair that crop_kernel can count with 32 bits; a launch has at least one row.
 constexpr Index kCropOutputs = Index{1} << 31;
 
-// The circular outputs in `images` to the outputs of a chunk, times `scale`.
+// Copies the circular outputs in `images` to the outputs of a chunk, times `scale`.
 template <typename T>
 void crop(const FftGeometry& g, const FftChunk<T>& chunk, const T* images, T scale, void* stream,
           Index most_outputs = kCropOutputs) {

@@ -1,4 +1,4 @@
-// Batched transforms of cuFFT whose work area is the harness's memory.
+// Batched transforms of cuFFT with a work area from the harness.
 #pragma once
 
 #include <cufft.h>
@@ -41,8 +41,8 @@ struct CufftTypes<double> {
   static constexpr auto complex = cufftExecZ2Z;
 };
 
-// Elements of a batch in memory: the length of each axis as stored, from element to element, from
-// transform to transform.
+// The layout of a batch in memory: stored length of each axis, distance between elements, distance
+// between transforms.
 struct CufftLayout {
   long long embed[2];
   Index stride, next;
@@ -64,8 +64,8 @@ class CufftPlan {
 
   cufftHandle handle() const { return handle_; }
 
-  // Plans `batch` transforms of n[0] x n[1] elements, or n[1] where `rank` is 1; returns the bytes
-  // of work area that they need.
+  // Plans `batch` transforms of n[0] x n[1] elements, or of n[1] if `rank` is 1. Returns the bytes
+  // of the work area.
   std::size_t make(cufftType type, int rank, const long long (&n)[2], const CufftLayout& in,
                    const CufftLayout& out, Index batch) {
     const int skip = 2 - rank;
@@ -73,7 +73,7 @@ class CufftPlan {
     const auto end = [&](const CufftLayout& at) {
       return (batch - 1) * at.next + at.stride * (rank == 1 ? n[1] : at.embed[0] * at.embed[1]);
     };
-    // The 64-bit plan is a slower kernel in some versions: only where 32 bits do not do.
+    // 64-bit plans have slower kernels in some versions: used only where 32 bits are not enough.
     if (2 * std::max(end(in), end(out)) <= std::numeric_limits<int>::max()) {
       int small[3][2];
       for (int axis = 0; axis < 2; ++axis) {
@@ -109,7 +109,7 @@ class CufftPlan {
     set(stream);
     check_cufft(Types::inverse(handle_, spectra, real), "inverse transform");
   }
-  // Complex to complex; CUFFT_FORWARD or CUFFT_INVERSE.
+  // Complex to complex; direction is CUFFT_FORWARD or CUFFT_INVERSE.
   void complex(Complex* from, Complex* to, int direction, cudaStream_t stream) {
     set(stream);
     check_cufft(Types::complex(handle_, from, to, direction), "complex transform");
@@ -128,7 +128,7 @@ class CufftPlan {
   bool stream_set_ = false;
 };
 
-// The transforms of a geometry: all inputs of a chunk to their spectra, all products to images.
+// The transforms of a geometry: all inputs of a chunk to spectra, all products to images.
 template <typename T>
 class CufftTransforms {
   using Types = CufftTypes<T>;
@@ -140,7 +140,7 @@ class CufftTransforms {
   CufftPlan<T>& first() { return first_; }
   CufftPlan<T>& last() { return last_; }
 
-  // Plans; returns the bytes of work area that the transforms, one after the other, need.
+  // Plans, and returns the bytes of the work area, which the transforms share one after the other.
   std::size_t make(const FftGeometry& g) {
     const Index slots = g.input_slots();
     if (by_rows_) {
@@ -176,7 +176,8 @@ class CufftTransforms {
     }
   }
 
-  // Padded inputs to their spectra; by rows the images are left with transformed rows.
+  // Transforms padded inputs to their spectra. By rows, `images` contains transformed rows
+  // afterwards.
   void forward(T* images, Complex* spectra, cudaStream_t stream) {
     auto* complex = reinterpret_cast<Complex*>(images);
     if (by_rows_) {
@@ -204,10 +205,10 @@ class CufftTransforms {
  private:
   bool by_rows_, complex_;
   CufftPlan<T> first_, last_;               // 2D, or rows
-  CufftPlan<T> columns_, product_columns_;  // by rows alone
+  CufftPlan<T> columns_, product_columns_;  // only by rows
 };
 
-// Bytes of work area of a geometry's transforms. It makes the plans to find out, since cuFFT's
+// Bytes of the work area of a geometry's transforms. It creates the plans, because cuFFT's
 // estimates are too small for some sizes. A plan takes about half a millisecond.
 template <typename T>
 std::size_t cufft_work_bytes(const FftGeometry& g) {

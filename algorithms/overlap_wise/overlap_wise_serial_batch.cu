@@ -1,8 +1,8 @@
 // Overlap-wise as the paper measured it (the baseline of its section 5; `naive_original` of the
 // replication package), kept to reproduce the paper's ratios. One thread computes one output, in
-// blocks of 16 x 16. With several right matrices a thread computes the output of one after the
-// other, so the time grows with their number even while most of the GPU idles. In overlap_wise,
-// pairs are parallel.
+// blocks of 16 x 16. With several right matrices a thread computes their outputs one after the
+// other, so that the time grows with their number even while most of the GPU idles. In
+// overlap_wise, pairs are parallel.
 //
 // Each left matrix is one kernel for all its right matrices. n-to-m and n-to-mn spread these
 // kernels over eight streams. The streams start from the caller's stream and are joined with it by
@@ -19,10 +19,11 @@ namespace {
 
 constexpr int kBlockSide = 16;
 constexpr int kStreams = 8;
-// For __launch_bounds__: without it the compiler spills registers in float64 for more blocks.
+// For __launch_bounds__: without it the compiler targets more blocks and spills registers in
+// float64.
 constexpr int kBlocksResident = 4;
 
-// One left matrix against `rights` right matrices; outputs of consecutive pairs.
+// One left matrix with `rights` right matrices; pairs are consecutive in the output.
 template <typename T>
 __global__ void __launch_bounds__(kBlockSide* kBlockSide, kBlocksResident)
     serial_batch_kernel(Geometry q, const T* __restrict__ left, const T* __restrict__ right,

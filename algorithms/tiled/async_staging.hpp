@@ -1,4 +1,4 @@
-// The staging of panels by asynchronous copies (cp.async), whose columns go round a ring.
+// Stages panels with asynchronous copies (cp.async). Their columns lie in a ring.
 #pragma once
 
 #include "algorithms/device/memory.hpp"
@@ -6,9 +6,9 @@
 
 namespace xcorr::tiled {
 
-// Where rows x (kChunk * chunks) elements from (row, col) on of several matrices go: matrix m to
-// shared + m * stride, its columns to a ring of `ring` columns from position `start` on, of which
-// the first `repeated` are written behind its end too.
+// The target of rows x (kChunk * chunks) elements of several matrices, from (row, col) on. Matrix m
+// is copied to shared + m * stride, its columns to a ring of `ring` columns from position `start`
+// on. The first `repeated` columns of the ring are stored again after its end.
 struct RingTarget {
   float* shared;
   int stride, pitch, matrices, row, rows, col, chunks;

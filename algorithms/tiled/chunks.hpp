@@ -10,7 +10,7 @@
 
 namespace xcorr::tiled {
 
-inline constexpr int kChunk = 4;  // floats of an access, and left columns of a step
+inline constexpr int kChunk = 4;  // floats per access, and left columns per step
 
 struct alignas(sizeof(float) * kChunk) Chunk {
   float at[kChunk];
@@ -35,8 +35,8 @@ inline int floor_to(Index x, int step) {
   return static_cast<int>((x >= 0 ? x / step : -ceil_div<Index>(-x, step)) * step);
 }
 
-// A kernel for one tile of neighbouring shifts, as a point names it: rows x cols of them, and for
-// how many blocks of an SM the kernel has registers.
+// A kernel for one tile of neighbouring shifts, as a point names it: rows x cols shifts, and the
+// blocks per SM for which the kernel has registers.
 struct TileShape {
   int rows, cols, resident_blocks = 1;
 };
@@ -54,9 +54,10 @@ const TileKernel<Kernel>& kernel_of(const std::array<TileKernel<Kernel>, kCount>
   });
 }
 
-// Sums over 2 * kOffset neighbouring lanes: of each pair of lanes kOffset apart one keeps the lower
-// half of the kCount sums, one the upper, and so on. The order of the additions is fixed. Of n
-// lanes, lane l is left with the sums from l * kCount / n on, in front.
+// Sums over 2 * kOffset neighbouring lanes. Of two lanes that are kOffset apart, one keeps the
+// lower half of the kCount sums and the other the upper half, and so on. The order of the additions
+// is fixed. At the end lane l of n lanes has the sums from l * kCount / n on, at the front of
+// `sums`.
 template <int kCount, int kOffset, int kSums>
 __device__ __forceinline__ void reduce_halving(float (&sums)[kSums]) {
   if constexpr (kOffset > 0 && kCount == 1) {

@@ -6,9 +6,9 @@
 
 namespace xcorr::tiled {
 
-// The sums of kRows x kCols shifts: sums[i][j] pairs the left row i rows behind the newest one with
-// the current right row, and column dx of a left chunk with column dx + j of the right row's
-// window.
+// The sums of kRows x kCols shifts. sums[i][j] multiplies the left row i rows before the newest
+// left row with the current right row, and column dx of a left chunk with column dx + j of the
+// window of the right row.
 template <int kRows, int kCols>
 class RegisterTile {
   static_assert(kRows == 4 || kRows == 8);
@@ -16,13 +16,13 @@ class RegisterTile {
  public:
   static constexpr int kReach = kCols + kChunk - 1;  // columns of the window that are used
 
-  // After the last row: a tile of other sums has something to do (blocked_sums.hpp).
+  // Called after the last row. Does nothing here; BlockedTile adds its totals (blocked_sums.hpp).
   __device__ __forceinline__ void finish() {}
 
-  // Walks `steps` >= 1 right rows, all lanes of a warp as many. In each step one left row, at
-  // `left`, becomes the newest one, and `right` is the right row. Rows before the first newest one
-  // are zero, unless `preload`: then `left` points at the kRows - 1 rows before it. Only products
-  // with kLow <= dx + j < kHigh are added: the others are known to meet zeros.
+  // Walks `steps` >= 1 right rows, the same number for all lanes of a warp. In each step the left
+  // row at `left` becomes the newest left row, and `right` is the right row. Rows before the first
+  // newest row are zero, unless `preload` is set: then `left` points to the kRows - 1 rows before
+  // it. Only products with kLow <= dx + j < kHigh are added; all others are known to be with zeros.
   template <int kLow, int kHigh>
   __device__ __forceinline__ void add(const float* left, int left_step, const float* right,
                                       int right_step, int steps, bool preload) {
@@ -48,7 +48,7 @@ class RegisterTile {
         if (walk_row<6>(walk)) return;
       }
     }
-    // Written out: the compiler does not unroll a loop that is left in the middle.
+    // Written out, because the compiler does not unroll a loop with an exit in the middle.
 #pragma unroll 1
     for (;;) {
       if (walk_row<kRows - 1>(walk)) return;
@@ -67,7 +67,7 @@ class RegisterTile {
   float sums[kRows][kCols] = {};
 
  private:
-  // The last kRows left rows in turn, row number k in rows[k % kRows].
+  // The last kRows left rows; row k is in rows[k % kRows].
   template <int kLow, int kHigh>
   struct Walk {
     const float *left, *right;
@@ -75,7 +75,7 @@ class RegisterTile {
     Chunk rows[kRows];
   };
 
-  // Row number kNumber; the rows before number 0 are zero. True after the last step.
+  // Computes row kNumber; rows before row 0 are zero. Returns true after the last step.
   template <int kNumber, int kLow, int kHigh>
   __device__ __forceinline__ bool walk_row(Walk<kLow, kHigh>& walk) {
     Chunk window[(kReach + kChunk - 1) / kChunk];

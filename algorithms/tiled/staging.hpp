@@ -1,21 +1,21 @@
-// Rectangles of several matrices staged in shared memory, with zeros for what lies outside.
+// Stages rectangles of several matrices in shared memory, with zeros outside the matrices.
 #pragma once
 
 #include "algorithms/tiled/chunks.hpp"
 
 namespace xcorr::tiled {
 
-// Where matrices are, and how large: rows [first_row, end_row) count, all others are zero.
+// Address and size of the matrices. Rows outside [first_row, end_row) are treated as zero.
 struct StageSource {
   const float* matrix;
   Index size;
   int cols, first_row = 0, end_row = 0;
-  bool aligned = false;  // each row begins at a multiple of 16 bytes
+  bool aligned = false;  // all rows begin at multiples of 16 bytes
 };
 
-// Stages rows x (kChunk * chunks) elements from (row, col) on of several matrices, zero outside, by
-// all threads of a block: chunk after chunk in turn, kFlight loads of a thread in flight. `col` is
-// a multiple of kChunk; matrix m goes to shared + m * stride.
+// Stages rows x (kChunk * chunks) elements of several matrices, from (row, col) on, zero outside.
+// The threads of a block take chunks in turn, each with kFlight loads in flight. `col` is a
+// multiple of kChunk; matrix m is stored at shared + m * stride.
 template <int kFlight>
 class Stage {
  public:
@@ -24,7 +24,7 @@ class Stage {
     int stride, pitch, matrices, row, rows, col, chunks;
   };
 
-  // divide(n) is n / chunks.
+  // divide(n) returns n / chunks.
   template <typename Divide>
   __device__ __forceinline__ Stage(const StageSource& source, const Target& target, int thread,
                                    int threads, const Divide& divide)
@@ -78,7 +78,7 @@ class Stage {
 
   StageSource source_;
   Target to_;
-  int x_, y_, dx_, dy_, m_ = 0;  // the thread's next chunk
+  int x_, y_, dx_, dy_, m_ = 0;  // position of the thread's next chunk
   Chunk chunk_[kFlight];
   int at_[kFlight];
 };

@@ -1,4 +1,4 @@
-// The host side of register tiles: the tiling that a point makes of a problem, and panels that fit
+// The host side of register tiles: the tiling of a problem for a point, and panels that fit into
 // the shared memory of a block.
 #pragma once
 
@@ -11,13 +11,13 @@
 namespace xcorr::tiled {
 
 enum class Panels {
-  one,      // a panel at a time
-  sliding,  // two left panels; of the right columns a ring, of which every panel needs the next
+  one,      // one panel at a time
+  sliding,  // two left panels; a ring of right columns, most of which the next panel needs too
 };
 
-// What a point makes of a problem.
+// The tiling of a problem for a point.
 struct TilePlan {
-  // With panels that fit `shared_limit` bytes of an SM; shared_bytes is 0 if none do.
+  // Chooses panels that fit into `shared_limit` bytes per SM; shared_bytes is 0 if none do.
   TilePlan(const PlanRequest& request, const TileShape& tile_, Panels panels_,
            std::size_t shared_limit)
       : q(request.problem), tile(tile_), panels(panels_) {
@@ -25,7 +25,7 @@ struct TilePlan {
     const int rights_log =
         q.form == Form::n_to_m ? std::min({pairs_log, 3, log2_up(q.rights)}) : pairs_log;
     t.pairs = PairGroups(q, pairs_log - rights_log, rights_log);
-    // Eight neighbouring lanes read 128 bytes without a conflict.
+    // Eight neighbouring lanes read 128 bytes without a bank conflict.
     t.col_lanes_log = pairs_log == 5 ? 0 : pairs_log >= 2 ? 1 : 3;
     t.row_lanes_log = 5 - pairs_log - t.col_lanes_log;
     t.warp_cols_log = log2_up(request.params.get_int("warps_across"));
@@ -47,21 +47,22 @@ struct TilePlan {
     t.groups = Divider(t.pairs.count);
     t.shifts = Divider(shifts);
     t.cols = Divider(t.cols_count);
-    // Few blocks: the heaviest first, whichever pairs. Many: pairs stay in the cache.
+    // Few blocks: those with the most work start first, for all pairs. Many blocks: the blocks of a
+    // group of pairs are neighbours, so that its matrices stay in the cache.
     t.groups_last = blocks <= kManyBlocks;
     t.left_aligned = q.left.cols % kChunk == 0;
     t.right_aligned = q.right.cols % kChunk == 0;
-    constexpr std::size_t kReserved = 1024;  // of each block, by the system
+    constexpr std::size_t kReserved = 1024;  // per block, by the system
     const auto resident = static_cast<std::size_t>(tile.resident_blocks);
     const std::size_t share = shared_limit / resident - kReserved;
-    // One block alone does well where copies run while it computes: rather that than short panels.
+    // With copies that overlap computation, one block per SM is faster than short panels.
     for (const std::size_t most : {share, shared_limit}) {
       if (shared_bytes == 0) choose_panels(most, panels == Panels::one);
     }
     if (shared_bytes == 0) choose_panels(shared_limit, true);
   }
 
-  // Yes, or why a point does not take a problem.
+  // Yes, or why a point does not support a problem.
   static Support supports(const PlanRequest& request, const TileShape& tile, Panels panels) {
     const Problem& q = request.problem;
     if (const Support steps = steps_fit(q); !steps) return steps;
@@ -70,7 +71,7 @@ struct TilePlan {
       return no("pairs_per_warp=" + std::to_string(pairs) + ": the problem has " +
                 std::to_string(q.pairs()) + " pairs");
     }
-    // Shared memory that every device has, so that most requests do not ask for more.
+    // Uses the shared memory that every device has, so that most calls do not query the device.
     const TilePlan plan(request, tile, panels, kSharedWithoutAsking);
     if (plan.t.pairs.left_lanes_log > log2_up(q.lefts)) {
       return no("pairs_per_warp=" + std::to_string(pairs) + ": too few left and right matrices");
@@ -83,7 +84,7 @@ struct TilePlan {
     return yes();
   }
 
-  // Lays out panels of rows x cols left elements; the bytes of shared memory that they take.
+  // Lays out panels of rows x cols left elements. Returns their bytes of shared memory.
   std::size_t lay_out(Index rows, Index cols) {
     const bool sliding = panels == Panels::sliding;
     const std::size_t staged_out =
@@ -93,9 +94,9 @@ struct TilePlan {
     const Index right_rows = std::min(rows + block_rows - 1, q.right.rows + 2 * pad_rows);
     const Index all_cols = chunk_up(static_cast<int>(q.right.cols)) + 2 * pad_cols;
     const Index ring = std::min((sliding ? 2 : 1) * cols + block_cols, all_cols);
-    // A ring has its first columns at its end once more, so that a window never leaves it.
+    // The first columns of a ring are stored again at its end, so that a window never wraps around.
     const Index right_pitch = sliding && ring < all_cols ? ring + tile.cols : ring;
-    // Of neighbouring matrices eight reads do not meet in a bank.
+    // Eight neighbouring lanes read different banks of neighbouring matrices.
     const auto stride = [](Index size, int step) { return ceil_div<Index>(size, 32) * 32 + step; };
     const int step = kChunk << (pairs_log < 3 ? t.col_lanes_log : 0);
     t.panel_rows = static_cast<int>(rows);
@@ -117,11 +118,11 @@ struct TilePlan {
     constexpr Index kMostRows = 4096, kMostCols = 4096;
     Index rows = std::min(q.left.rows, kMostRows);
     Index width = std::min<Index>(ceil_div<Index>(q.left.cols, kChunk) * kChunk, kMostCols);
-    // The first panel is waited for, so it is a quarter of the matrix at most.
+    // Blocks wait for the first panel, so that it is at most a quarter of the matrix.
     if (panels == Panels::sliding) {
       width = std::min<Index>(ceil_div<Index>(width, 4 * kChunk) * kChunk, 4 * kChunk);
     }
-    // The whole height in panels of few columns costs no product; panels of few rows do.
+    // Panels of few columns over the whole height add no products; panels of few rows do.
     for (Index cols = width;;) {
       const std::size_t need = lay_out(rows, cols);
       if (need <= most) {
@@ -144,7 +145,7 @@ struct TilePlan {
   TileShape tile;
   Panels panels;
   Tiling t = {};
-  int ring_cols = 0;  // of right columns that slide
+  int ring_cols = 0;  // of right columns, for Panels::sliding
   int pairs_log = 0, block_rows = 0, block_cols = 0;
   Index blocks = 0;
   std::size_t shared_bytes = 0;

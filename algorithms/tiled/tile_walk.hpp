@@ -1,6 +1,6 @@
-// The device side of register tiles: where a thread, its warp and its block are, a warp's walk over
-// a panel that is staged, and the outputs of a block. How panels come to shared memory is the
-// variant's own.
+// The device side of register tiles: the positions of a thread, its warp and its block, the walk of
+// a warp over a staged panel, and the outputs of a block. The variants stage panels in different
+// ways.
 #pragma once
 
 #include "algorithms/tiled/register_tile.hpp"
@@ -8,14 +8,15 @@
 
 namespace xcorr::tiled {
 
-// 0 .. count - 1 from `centre` outwards: work that is largest there is started first.
+// Maps ranks 0 .. count - 1 to positions from `centre` outwards, so that blocks with the most work
+// start first.
 __device__ __forceinline__ int centre_out(int rank, int count, int centre) {
   const int above = count - 1 - centre, shorter = centre < above ? centre : above;
   if (rank > 2 * shorter) return centre < above ? rank : count - 1 - rank;
   return rank & 1 ? centre + (rank + 1) / 2 : centre - rank / 2;
 }
 
-// The shifts that a block has, with its group of pairs.
+// The shifts of a block, and its group of pairs.
 struct TileBlock {
   __device__ __forceinline__ TileBlock(const Tiling& t, std::uint32_t block) : group(block) {
     if (t.groups_last) {
@@ -30,7 +31,7 @@ struct TileBlock {
   int row;
 };
 
-// Where a thread, its warp and its block stand.
+// The positions of a thread, its warp and its block.
 template <int kRows, int kCols>
 struct TilePosition {
   __device__ __forceinline__ TilePosition(const DeviceProblem& q, const Tiling& t,
@@ -38,7 +39,8 @@ struct TilePosition {
                                           const float* shared)
       : thread(static_cast<int>(threadIdx.x)) {
     const int warp_log = kTileWarpsLog - t.warp_cols_log;
-    // Shifts of the block: [sy, sy + block_rows), of which the first multiple of kRows is a warp's.
+    // The shifts of the block are [sy, sy + block_rows); a warp starts at a multiple of kRows in
+    // it.
     row_lanes = 1 << t.row_lanes_log, col_lanes = 1 << t.col_lanes_log;
     rows_log = warp_log + t.row_lanes_log, cols_log = t.warp_cols_log + t.col_lanes_log;
     block_rows = kRows << rows_log, block_cols = kCols << cols_log;
@@ -79,17 +81,17 @@ struct TilePosition {
   int row_lanes, col_lanes, rows_log, cols_log, block_rows, block_cols;
   int block_sy, block_sx, low_sy, low_sx, high_sy, high_sx, my_sy, my_sx;
   int right_lane, left_lane;
-  const float *my_left, *my_right;  // the lane's matrices
+  const float *my_left, *my_right;  // matrices of this lane
   int first_y, end_y, first_x, end_x;
   bool down, works;
 };
 
-// A warp's walk over the left rows [y0, y1) of a panel and the right rows that they meet.
+// The walk of a warp over the left rows [y0, y1) of a panel and the right rows that overlap them.
 template <int kRows, int kCols>
 struct TileRows {
   __device__ __forceinline__ TileRows(const DeviceProblem& q, const Tiling& t,
                                       const TilePosition<kRows, kCols>& at, int y0, int y1) {
-    // Right rows that any warp walks.
+    // Staged right rows: the union over all warps.
     const int pad_rows = (at.row_lanes - 1) * kRows;
     right_row = larger(y0 + at.block_sy, -pad_rows);
     right_end = smaller(y1 + at.block_sy + at.block_rows - 1, q.right_rows + pad_rows);
@@ -111,9 +113,9 @@ struct TileRows {
         at.my_right + (first + at.my_sy + (at.down ? 0 : kRows - 1) - right_row) * t.right_pitch;
   }
 
-  // Left columns [x0, x1) of the panel: `left_row` is where column x0 is in the first row,
-  // right_at(x) where the lane's right row has the column that x meets. `tile` is a RegisterTile or
-  // a BlockedTile, whose walks are cut into pieces.
+  // Adds the products of the left columns [x0, x1) of the panel. `left_row` is the address of
+  // column x0 in the first row. right_at(x) is the address in the lane's right row of the column
+  // for left column x. `tile` is a RegisterTile, or a BlockedTile, whose walks are cut into pieces.
   template <typename Tile, typename RightAt>
   __device__ __forceinline__ void add(Tile& tile, const DeviceProblem& q,
                                       const TilePosition<kRows, kCols>& at, int x0, int x1,
@@ -143,7 +145,7 @@ struct TileRows {
     }
   }
 
-  // `count` right rows of the chunk of left columns at x.
+  // Adds `count` right rows of the chunk of left columns at x.
   template <typename Tile>
   __device__ __forceinline__ void add_chunk(Tile& tile, const DeviceProblem& q,
                                             const TilePosition<kRows, kCols>& at, int x,
@@ -167,10 +169,11 @@ struct TileRows {
   int right_row, right_end;  // staged right rows
   int steps, left_step, right_step;
   bool preload;
-  const float *left, *right;  // the first row of the lane's matrices
+  const float *left, *right;  // first row in the matrices of this lane
 };
 
-// Writes the tiles of a block through shared memory, so that a warp writes whole runs of a row.
+// Writes the tiles of a block through shared memory, so that a warp writes contiguous runs of a
+// row.
 template <int kRows, int kCols>
 __device__ __forceinline__ void write_tiles(const DeviceProblem& q, const Tiling& t,
                                             const LanePairs& pairs,

@@ -1,20 +1,20 @@
 // Direct correlation with register tiles. Derived from multi_matrix_both_grouped_overlap, but
 // without shuffles. Beyond the paper. A thread computes a tile of neighbouring shifts and keeps
 // their sums in registers. It reads the matrices from shared memory, where zeros surround them. In
-// each step it loads 4 columns of one new left row, and the part of one right row that they meet.
-// It keeps the last left rows in registers, one for each row of the tile. So one load of a right
-// row serves all rows of the tile.
+// each step it loads 4 columns of one new left row, and the part of one right row that overlaps
+// them. It keeps the last left rows in registers, one for each row of the tile, so that one load of
+// a right row serves all rows of the tile.
 //
-// Where there are enough pairs, the lanes of a warp have different pairs. All lanes then have the
-// same overlap, so no step multiplies by the zeros outside it. Where lanes have different shifts,
-// all lanes walk the rows and columns of the widest overlap among them. A block copies the matrices
-// to shared memory in panels. A panel has a few left columns over the whole height, and the right
-// columns that they meet. Panels of fewer rows are used only where 4 columns over the whole height
+// If there are enough pairs, the lanes of a warp have different pairs. All lanes then have the same
+// overlap, so that no step multiplies by the zeros outside it. If lanes have different shifts, all
+// lanes walk the rows and columns of the widest overlap among them. A block copies the matrices to
+// shared memory in panels. A panel has a few left columns over the whole height, and the right
+// columns that overlap them. Panels of fewer rows are used only if 4 columns over the whole height
 // do not fit, because each further panel of rows adds (tile rows - 1) steps.
 //
 // Forms: all; fp32.
 // Parameters, compile-time:
-//   overlap_tile  4x4, 4x8, 8x4  shifts of a thread, sy x sx. In this order they give 21, 32, 43 FMAs
+//   overlap_tile  4x4, 4x8, 8x4  shifts per thread, sy x sx. In this order they have 21, 32, 43 FMAs
 //                                for each 16-byte access to shared memory, and 24, 16, 16 warps on
 //                                an SM
 //   sums          plain, blocked  tile 4x8 only. blocked adds sums of at most 252 products to

@@ -1,17 +1,17 @@
-// tiled_direct whose next panel is copied while the current one is computed. The copies are
-// asynchronous (cp.async): from global to shared memory without a register, 16 bytes at a time
-// where rows begin at multiples of 16 bytes, else 4. What lies outside a matrix is a copy that
-// reads nothing and writes zeros. Beyond the paper.
+// tiled_direct that copies the next panel while it computes the current one. The copies are
+// asynchronous (cp.async): from global to shared memory without a register, 16 bytes at a time if
+// rows begin at multiples of 16 bytes, else 4. Outside a matrix a copy reads nothing and writes
+// zeros. Beyond the paper.
 //
 // Left panels have two buffers. Right columns have a ring: the panel that begins c columns further
-// needs the same right columns moved by c, so only the c new ones are copied, over those that no
-// panel needs any more. The first columns of the ring are stored behind its end once more, so that
-// the window of a step is contiguous. A panel takes one barrier where tiled_direct takes two, and a
+// needs the same right columns moved by c. Only the c new columns are copied, over columns that no
+// panel needs any more. The first columns of the ring are stored again after its end, so that the
+// window of a step is contiguous. A panel needs one barrier where tiled_direct needs two, and a
 // block copies each right column once.
 //
-// A block waits for its first panel, so panels have at most a quarter of the left columns, 16 at
-// most. Where the whole height does not fit with two blocks on an SM, one block gets all shared
-// memory.
+// A block waits for its first panel. Therefore panels have at most a quarter of the left columns,
+// and at most 16. If the whole height does not fit with two blocks per SM, one block gets all
+// shared memory.
 //
 // Forms: all; fp32.
 // Parameters, compile-time:
@@ -20,8 +20,8 @@
 // Parameters, run-time:
 //   pairs_per_warp  1, 8, 32  as in tiled_direct; 32 stages 32 rights, in n-to-m 8
 //   warps_across    1, 4, 8   as in tiled_direct; 1 has the narrowest ring
-// Limits: compute capability 8.0; an infinity or a NaN may reach outputs whose overlaps do not hold
-// it.
+// Limits: compute capability 8.0; an infinity or a NaN may reach outputs whose overlaps do not
+// contain it.
 // Measured (H200): 739 us for 1:32 at 128 x 128, where tiled_direct takes 1280 us. Its 122 (4x8)
 // and 127 (8x4) registers leave two blocks on an SM.
 #include <array>
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
   lefts.aligned = t.left_aligned;
   rights.aligned = t.right_aligned;
   rights.end_row = q.right_rows;
-  // Right columns that the left columns from x0 on meet, and where a panel ends.
+  // The right columns that overlap the left columns from x0 on, and the end of a panel.
   const int pad_cols = at.col_lanes * kCols;
   const auto panel_end = [&](int x0) { return smaller(x0 + t.panel_cols, at.end_x); };
   const auto right_begin = [&](int x0) { return larger(x0 + at.block_sx, -pad_cols); };
@@ -65,8 +65,8 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
     lefts.first_row = y0;
     lefts.end_row = y1;
     const TileRows<kRows, kCols> rows(q, t, at, y0, y1);
-    // The panel at x0: its left columns, and its right columns from `col` on, the first of which is
-    // at `position` of the ring.
+    // Stages the panel at x0: its left columns, and its right columns from `col` on. Column `col`
+    // is at `position` of the ring.
     const auto stage = [&](int x0, int buffer, int col, int position) {
       const int x1 = panel_end(x0);
       stage_async(lefts,
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
     while (x0 < at.end_x) {
       async_copy::wait();
       block::barrier();
-      // All copies of this panel are there, and nobody reads the panel before it any longer.
+      // All copies of this panel are complete, and no thread reads the previous panel any more.
       const int next = x0 + t.panel_cols, next_buffer = t.rights_at / 2 - buffer;
       if (next < at.end_x) {
         const int col = right_end(x0);

@@ -1,24 +1,24 @@
 // tiled_direct for few pairs: the work of a tile of shifts is split over 32 or 8 lanes, in one
-// launch and without atomics. Each lane takes 4 left columns and some of the rows that overlap. It
-// walks down these rows and keeps the right rows that they meet in registers. The sums of the lanes
-// are added by shuffles in a fixed order, so results are the same bits in every run. Beyond the
-// paper.
+// launch and without atomics. Each lane takes 4 left columns and a part of the overlapping rows. It
+// walks down these rows and keeps the matching right rows in registers. Shuffles add the sums of
+// the lanes in a fixed order, so that results have the same bits in every run. Beyond the paper.
 //
 // The fewer columns of a tile overlap, the more of its lanes take different rows, so that lanes
-// have equal shares. A warp of four tiles has mirror images of one tile, whose overlaps are equally
-// large. Neighbouring tiles go to different blocks, so that every block has tiles of all sizes.
-// Each block stages a whole pair by asynchronous copies, with zeros around the right matrix.
+// have equal work. A warp of four tiles has the mirror images of one tile, whose overlaps have
+// equal size. Neighbouring tiles go to different blocks, so that every block has tiles of all
+// sizes. Each block stages a whole pair with asynchronous copies, with zeros around the right
+// matrix.
 //
-// Forms: all; fp32. Made for one-to-one and a few pairs: pairs share nothing.
+// Forms: all; fp32. Intended for one-to-one and a few pairs: pairs share no data.
 // Parameters, compile-time:
 //   overlap_tile    2x4, 4x4, 4x8  11, 21, 32 FMAs for each access of 16 bytes; at 64 x 64 there
 //                                  are 2048, 1024, 512 tiles
 //   lanes_per_tile  32, 8          of tile 4x4 (2x4 has 32, 4x8 has 8): 16 shuffles for one tile,
 //                                  or 14 for four
 // Parameters, run-time:
-//   warps_per_block  4, 8, 16  more warps share what is staged; fewer use more SMs
-// Limits: a pair fits the shared memory of a block; at most 65535 pairs; an infinity or a NaN may
-// reach outputs whose overlaps do not hold it.
+//   warps_per_block  4, 8, 16  more warps share the staged matrices; fewer warps use more SMs
+// Limits: a pair fits into the shared memory of a block; at most 65535 pairs; an infinity or a NaN
+// may reach outputs whose overlaps do not contain it.
 // Measured (H200, one pair of 64 x 64): the FMA pipe is busy in 35 % of the cycles, instructions
 // are issued in 61 %.
 #include <algorithm>
@@ -36,21 +36,21 @@ namespace {
 
 constexpr int kMostWarps = 16;
 
-// A problem and how warps and blocks share it. Made on the host, given to the kernel by value.
+// The division of a problem among warps and blocks. Set on the host, passed to the kernel by value.
 struct Shares {
   int left_rows, left_cols, right_rows, right_cols;
   int first_sy, first_sx, out_rows, out_cols;
   int sy_base, sx_base;      // shift of the first tile
-  int tile_rows, tile_cols;  // that hold the window
-  int units;                 // tiles, or fours of them, of a pair
+  int tile_rows, tile_cols;  // tiles in the window
+  int units;                 // per pair: tiles, or groups of four tiles
   Divider unit_cols, rights_per_left;
-  std::uint32_t rights_back;  // n-to-m: each left starts over at the first right
-  int threads_log, left_width_log, right_width_log;  // of a block, of a staged row in chunks
+  std::uint32_t rights_back;                         // n-to-m: the rights start again for each left
+  int threads_log, left_width_log, right_width_log;  // threads of a block; chunks of a staged row
   int left_pitch, right_pitch, rights_at;            // in shared memory
   bool left_aligned, right_aligned;
 };
 
-// Stages rows x cols elements, with halo rows and columns of zeros around them. A thread has one
+// Stages rows x cols elements with halo rows and columns of zeros around them. Each thread has one
 // column of chunks.
 template <int kHaloRows, int kHaloCols, int kFloats>
 __device__ __forceinline__ void stage(float* shared, int pitch, const float* matrix, int rows,
@@ -88,14 +88,14 @@ __device__ __forceinline__ void stage(float* shared, int pitch, const float* mat
   }
 }
 
-// A thread's part of the sums of kRows x kCols neighbouring shifts.
+// Partial sums of a thread for kRows x kCols neighbouring shifts.
 template <int kRows, int kCols, int kLanes>
 class LaneTile {
  public:
   static constexpr int kSums = kRows * kCols;
 
-  // `count` left rows of 4 columns, from `left` on; `right` is where the first shift meets the
-  // first of them. All lanes of a warp take `steps` steps, at least as many as they have rows.
+  // Adds `count` left rows of 4 columns, from `left` on. `right` points to the right row and column
+  // of the first shift for the first of them. All lanes of a warp take `steps` >= `count` steps.
   __device__ __forceinline__ void add(const float* left, int left_pitch, const float* right,
                                       int right_pitch, int count, int steps) {
     Chunk window[kSlots][kParts] = {};
@@ -120,8 +120,8 @@ class LaneTile {
     }
   }
 
-  // Sums number element() to element() + kKept - 1 of the tile, in a fixed order of additions; of
-  // kCopies lanes that have the same, first() is true in one.
+  // Reduces the sums over the lanes in a fixed order and keeps sums element() to element() + kKept
+  // - 1 of the tile. kCopies lanes have the same sums; first() is true in one of them.
   static constexpr int kKept = kSums > kLanes ? kSums / kLanes : 1;
   static constexpr int kCopies = kSums > kLanes ? 1 : kLanes / kSums;
   __device__ __forceinline__ void reduce(float (&kept)[kKept]) {
@@ -135,8 +135,8 @@ class LaneTile {
   static __device__ __forceinline__ bool first() { return warp::lane() % kCopies == 0; }
 
  private:
-  static constexpr int kParts = kCols / kChunk + 1;  // chunks of a window
-  static constexpr int kSlots = 4;                   // right rows that are kept
+  static constexpr int kParts = kCols / kChunk + 1;  // chunks per window
+  static constexpr int kSlots = 4;                   // right rows kept in registers
   static_assert(kRows <= kSlots);
 
   static __device__ __forceinline__ void load(const float* right, Chunk (&parts)[kParts]) {
@@ -167,7 +167,7 @@ class LaneTile {
   float sums_[kSums] = {};
 };
 
-// The largest value of the lanes of a warp's tiles.
+// The largest of `value` over the tiles of a warp.
 template <int kLanes>
 __device__ __forceinline__ int largest(int value) {
 #pragma unroll
@@ -207,7 +207,8 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
     async_copy::commit();
   }
 
-  // While that arrives: the warp's tiles, mirror images of one.
+  // While the copies are in flight: positions of the warp's tiles, which are mirror images of one
+  // tile.
   std::uint32_t rank = static_cast<std::uint32_t>(thread / warp::kSize) * gridDim.x + blockIdx.x;
   bool works = static_cast<int>(rank) < s.units;
   int row = static_cast<int>(s.unit_cols.split(rank)), col = static_cast<int>(rank);
@@ -224,7 +225,7 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
   const int rows = smaller(s.left_rows, s.right_rows - sy) - first_row;
   const int first_chunk = larger(0, 1 - kCols - sx) / kChunk;
   const int end_chunk = chunk_up(smaller(s.left_cols, s.right_cols - sx)) / kChunk;
-  // Of the lanes of a tile so many take different columns, the others different rows.
+  // 2^cols_log lanes of a tile take different columns, the others different rows.
   const int most_chunks = largest<kLanes>(end_chunk - first_chunk);
   int cols_log = 0;
 #pragma unroll
@@ -270,7 +271,7 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
 using Kernel = void (*)(Shares, const float*, const float*, float*);
 struct SplitKernel {
   const char *tile, *lanes;
-  int rows, cols, images_log;  // of a tile in a warp, along rows and along columns
+  int rows, cols, images_log;  // log2 of the tiles per warp along rows, and along columns
   Kernel kernel;
 };
 template <int kRows, int kCols, int kLanes>
@@ -288,7 +289,7 @@ const SplitKernel& kernel_of(const Params& params) {
   });
 }
 
-// What a point makes of a problem.
+// The division of a problem for a point.
 struct SplitWork {
   explicit SplitWork(const PlanRequest& request) : kernel(kernel_of(request.params)) {
     const Problem& q = request.problem;
@@ -302,7 +303,7 @@ struct SplitWork {
     s.left_width_log = log2_up(left_pitch / kChunk);
     s.right_width_log = log2_up(pitch(q.right.cols) / kChunk);
     fits = s.left_width_log <= s.threads_log && s.right_width_log <= s.threads_log;
-    if (shared_bytes > 1 << 20) return;  // beyond what any device has
+    if (shared_bytes > 1 << 20) return;  // more than any device has
     s.left_rows = static_cast<int>(q.left.rows);
     s.left_cols = static_cast<int>(q.left.cols);
     s.right_rows = static_cast<int>(q.right.rows);
@@ -312,7 +313,7 @@ struct SplitWork {
     s.out_rows = static_cast<int>(q.out_rows());
     s.out_cols = static_cast<int>(q.out_cols());
     s.sy_base = s.first_sy;
-    // A multiple of a chunk, so that both matrices are read in whole ones.
+    // A multiple of a chunk, so that both matrices are read in whole chunks.
     s.sx_base = chunk_down(s.first_sx);
     s.tile_rows = ceil_div(static_cast<int>(q.window.sy.last) + 1 - s.sy_base, kernel.rows);
     s.tile_cols = ceil_div(static_cast<int>(q.window.sx.last) + 1 - s.sx_base, kernel.cols);
@@ -332,7 +333,7 @@ struct SplitWork {
 
   SplitKernel kernel;
   Shares s = {};
-  bool fits;  // a row is staged by the threads of a block
+  bool fits;  // each row has at most as many chunks as a block has threads
   int blocks = 0;
   std::size_t shared_bytes;
 };

@@ -1,18 +1,18 @@
 // tiled_direct_split without shared memory, for the smallest problems, whose time is the sum of a
 // few latencies: one launch, one load, the sums of a tile, one store. A warp has a tile of shifts.
-// A lane takes 4 left columns and some of the rows that overlap, and reads both matrices from
-// global memory, 16 bytes at a time, several rows at once. Right rows stay in registers for the
-// left rows that meet them. The sums of the lanes are added by shuffles in a fixed order. Beyond
-// the paper.
+// A lane takes 4 left columns and a part of the overlapping rows, and reads both matrices from
+// global memory, 16 bytes at a time, several rows at once. Right rows stay in registers for all
+// left rows that need them. Shuffles add the sums of the lanes in a fixed order. Beyond the paper.
 //
-// Forms: all; fp32. Made for few pairs of at most about 32 x 32: in larger ones several warps of an
-// SM read the same rows, and staging them once is faster.
+// Forms: all; fp32. Intended for few pairs of at most about 32 x 32. In larger problems several
+// warps of an SM read the same rows, and staging them once is faster.
 // Parameters, compile-time:
-//   overlap_tile  2x4, 4x4, 4x8  128, 64, 32 warps at 16 x 16: for one pair, some, tens
+//   overlap_tile  2x4, 4x4, 4x8  128, 64, 32 warps at 16 x 16: for one pair, several pairs, tens of
+//                                pairs
 // Parameters, run-time:
 //   warps_per_block  1, 4  1 uses more SMs; 4 starts fewer blocks
-// Limits: columns are multiples of 4; at most 65535 left matrices, and right matrices of a left
-// one; an infinity or a NaN may reach outputs whose overlaps do not hold it.
+// Limits: columns are multiples of 4; at most 65535 left matrices, and right matrices per left
+// matrix; an infinity or a NaN may reach outputs whose overlaps do not contain it.
 // Measured (H200, one pair of 16 x 16): instructions are issued in 15 % of the cycles; the warps
 // wait for global memory.
 #include <algorithm>
@@ -29,14 +29,14 @@ namespace {
 
 constexpr int kMostWarps = 4;
 
-// A problem in tiles. Made on the host, given to the kernel by value.
+// The division of a problem into tiles. Set on the host, passed to the kernel by value.
 struct Tiles {
   int left_rows, left_cols, right_rows, right_cols;
   int first_sy, first_sx, out_rows, out_cols;
   int sx_base;    // shift of the first column of tiles
-  int tile_rows;  // that hold the window
+  int tile_rows;  // in the window
   Divider tile_cols;
-  int rights_back;  // n-to-m: each left starts over at the first right
+  int rights_back;  // n-to-m: the rights start again for each left
 };
 
 __device__ __forceinline__ Chunk load_or_zero(const float* address, bool exists) {
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
   // Neighbouring tiles go to different blocks, so that every block has tiles of all sizes.
   std::uint32_t rank = static_cast<std::uint32_t>(warp_number) * gridDim.x + blockIdx.x;
   const int tile_row = static_cast<int>(t.tile_cols.split(rank));
-  if (tile_row >= t.tile_rows) return;  // the whole warp
+  if (tile_row >= t.tile_rows) return;  // the whole warp returns
   const int sy = t.first_sy + tile_row * kRows, sx = t.sx_base + static_cast<int>(rank) * kCols;
 
   const int first_row = larger(0, 1 - kRows - sy),
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
   const int first_col = chunk_down(larger(0, 1 - kCols - sx));
   const int end_col = smaller(t.left_cols, t.right_cols - sx);
   const int chunks = chunk_up(end_col - first_col) / kChunk;
-  // Of the lanes so many take different columns, the others different rows.
+  // 2^cols_log lanes take different columns, the others different rows.
   int cols_log = 0;
 #pragma unroll
   for (int n = 1; n < warp::kSize; n *= 2) cols_log += chunks > n;
@@ -164,7 +164,7 @@ class UnstagedPlan final : public DevicePlan<float> {
     t_.first_sx = static_cast<int>(q.window.sx.first);
     t_.out_rows = static_cast<int>(q.out_rows());
     t_.out_cols = static_cast<int>(q.out_cols());
-    // A multiple of a chunk, so that both matrices are read in whole ones.
+    // A multiple of a chunk, so that both matrices are read in whole chunks.
     t_.sx_base = chunk_down(t_.first_sx);
     t_.tile_rows = ceil_div(t_.out_rows, tile.shape.rows);
     t_.tile_cols = Divider(ceil_div<Index>(q.window.sx.last + 1 - t_.sx_base, tile.shape.cols));

@@ -1,5 +1,5 @@
-// How the lanes, warps and blocks of a kernel with register tiles share the shifts and pairs of a
-// problem. tile_plan.hpp makes it on the host, tile_walk.hpp reads it on the device.
+// The division of the shifts and pairs of a problem among lanes, warps and blocks with register
+// tiles. tile_plan.hpp computes it on the host, tile_walk.hpp uses it on the device.
 #pragma once
 
 #include "algorithms/blocks/divide.hpp"
@@ -8,9 +8,9 @@
 
 namespace xcorr::tiled {
 
-// Groups of pairs, so that lanes have different matrices: n-to-m takes neighbouring lefts and
-// rights, the other forms neighbouring pairs, whatever their lefts. Made on the host, given to the
-// kernel by value.
+// Groups of pairs, so that lanes have different matrices. In n-to-m a group has neighbouring lefts
+// and rights; in the other forms neighbouring pairs, whatever their lefts. Set on the host, passed
+// to the kernel by value.
 struct PairGroups {
   PairGroups() = default;
   PairGroups(const Problem& q, int left_lanes_log_, int right_lanes_log_)
@@ -28,10 +28,10 @@ struct PairGroups {
   int left_lanes_log = 0, right_lanes_log = 0;
   Divider groups_of_rights, rights_of_a_left;
   Index count = 0;
-  int most_lefts = 0;  // that a group has
+  int most_lefts = 0;  // max left matrices of a group
 };
 
-// One of these groups: the matrices that it needs, and where those of a lane are among them.
+// One group: the matrices that it needs, and the slots of each lane's matrices.
 struct LanePairs {
   __device__ __forceinline__ LanePairs(const DeviceProblem& q, const PairGroups& groups,
                                        std::uint32_t group)
@@ -53,7 +53,7 @@ struct LanePairs {
       first_pair = right_first;
     }
   }
-  // Lanes whose matrix does not exist take the last one.
+  // Lanes whose matrix does not exist use the last slot.
   __device__ __forceinline__ int right_slot(int right_lane) const {
     return right_lane < right_count ? right_lane : right_count - 1;
   }
@@ -63,8 +63,8 @@ struct LanePairs {
   }
 
   int left_first, left_count, right_first, right_count;
-  int left_lanes;    // that have pairs
-  Index first_pair;  // of left and right lane 0; one left lane on are `rights_per_left` pairs more
+  int left_lanes;    // left lanes that have pairs
+  Index first_pair;  // of lane 0; the next left lane is `rights_per_left` pairs further
 
  private:
   __device__ __forceinline__ int left_of(int right) const {
@@ -77,16 +77,16 @@ struct LanePairs {
 inline constexpr int kTileWarpsLog = 3, kTileWarps = 1 << kTileWarpsLog;
 inline constexpr int kTileThreads = kTileWarps * warp::kSize;
 
-// How lanes, warps and blocks share a problem. Made on the host, given to the kernel by value.
+// The division of a problem among lanes, warps and blocks. Set on the host, passed by value.
 struct Tiling {
   PairGroups pairs;
-  // Lanes of a warp over rights, columns, rows, lefts (the first fastest); warps of a block over
-  // columns, rows.
+  // Lanes of a warp are divided over rights (fastest), columns, rows and lefts; warps of a block
+  // over columns and rows.
   int col_lanes_log, row_lanes_log, warp_cols_log;
   int sy_base, sx_base;          // shift of the first tile: a multiple of the tile
   int rows_count, cols_count;    // blocks along the shifts
-  int rows_centre, cols_centre;  // the ones with most work
-  Divider groups, shifts, cols;  // of pairs; blocks of a group of pairs; along the columns
+  int rows_centre, cols_centre;  // blocks with the most work
+  Divider groups, shifts, cols;  // pairs; blocks per group; blocks along columns
   bool groups_last;              // blocks of the same shifts are neighbours
   int panel_rows, panel_cols;    // of the left matrix
   int left_pitch, left_stride, right_pitch, right_stride, rights_at;  // in shared memory

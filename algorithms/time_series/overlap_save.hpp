@@ -1,6 +1,7 @@
-// Overlap-save: a long signal in segments that overlap by a template. The circular correlation of a
-// segment of N samples with a template of T samples is right at its first N - T + 1 shifts; the
-// others wrap around and are left out. So segment k begins at sample k (N - T + 1).
+// Overlap-save: a long signal is cut into segments that overlap by a template. The circular
+// correlation of a segment of N samples with a template of T samples is right at its first N - T +
+// 1 shifts. The other shifts wrap around and are not used. Therefore segment k begins at sample k
+// (N - T + 1).
 #pragma once
 
 #include <algorithm>
@@ -14,26 +15,27 @@
 namespace xcorr::time_series {
 
 struct Segments {
-  // `aligned`: a segment that has many times as many outputs gives a multiple of it, so that the
-  // outputs of all segments begin at such places.
+  // If a segment has at least 8 * `aligned` outputs, their number is rounded down to a multiple of
+  // `aligned`, so that the outputs of all segments begin at multiples of it.
   Segments(const SeriesShape& s, Index segment_points, Index aligned = 1)
       : points(segment_points), valid(points - s.length + 1) {
     if (valid >= 8 * aligned) valid -= valid % aligned;
     count = (s.shifts + valid - 1) / valid;
   }
 
-  // Of the outputs of segment k those that exist.
+  // The outputs of segment k that exist.
   Index outputs(const SeriesShape& s, Index k) const {
     return std::min(valid, s.shifts - k * valid);
   }
 
   Index points;  // N
-  Index valid;   // outputs of a segment for each template
+  Index valid;   // outputs of a segment per template
   Index count;
 };
 
-// The power of two with the least work for an output: that of a transform is in proportion to
-// log2(N), that of its product and copies to `extra`. Not longer than the signal needs.
+// The power of two with the least work per output. The work of a transform is in proportion to
+// log2(N), that of its product and copies to `extra`. The segment is not longer than the signal
+// needs.
 inline Index best_segment(const SeriesShape& s, double extra, Index longest) {
   const auto power = [](Index n) {
     return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(n)));

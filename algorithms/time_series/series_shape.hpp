@@ -1,5 +1,5 @@
 // The problem of the family in 64 bits, for the host and for libraries: n templates of C channels x
-// T samples slide along one signal of C channels,
+// T samples slide along one signal of C channels:
 //
 //   out[i][s] = sum over c and t of template[i][c][t] * signal[c][first + s + t].
 //
@@ -22,18 +22,18 @@ struct SeriesShape {
         first(q.window.sx.first),
         shifts(q.window.sx.count()) {}
 
-  // Samples of a channel that count, from `first` on.
+  // Samples of a channel that are used, from `first` on.
   Index samples() const { return shifts + length - 1; }
 
   Index templates;
   Index channels;
   Index length;  // of a template, in samples
-  Index pitch;   // samples from a channel of the signal to the next
-  Index first;   // sample of the signal that output 0 begins at
-  Index shifts;  // outputs of a template
+  Index pitch;   // samples between channels of the signal
+  Index first;   // the sample at which output 0 begins
+  Index shifts;  // outputs per template
 };
 
-// Yes, or why a problem of form n-to-m is none of the family.
+// Yes, or why a problem of form n-to-m does not belong to the family.
 inline Support supports_series(const Problem& q) {
   if (q.rights != 1) {
     return no("time series: " + std::to_string(q.rights) + " right matrices, not one signal");

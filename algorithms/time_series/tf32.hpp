@@ -1,4 +1,4 @@
-// The products of warp_products.hpp in tf32: one word a sample.
+// The products of warp_products.hpp in tf32: one word per sample.
 #pragma once
 
 #include "algorithms/time_series/warp_products.hpp"

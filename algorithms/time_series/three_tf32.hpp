@@ -1,5 +1,5 @@
-// The products of warp_products.hpp in 3xtf32: two words a sample, and three products of tensor cores
-// for one (timeseries_3xtf32.cu says why).
+// The products of warp_products.hpp in 3xtf32: two words per sample, and three tensor-core products
+// for each product (timeseries_3xtf32.cu says why).
 #pragma once
 
 #include <bit>

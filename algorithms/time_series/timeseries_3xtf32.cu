@@ -1,10 +1,11 @@
-// timeseries_tf32 of float32 grade. Both operands are split: big is the input rounded to tf32, small
-// is what that leaves, rounded to tf32. Of the four products of parts, small times small is left
-// out, and the others are added, the small ones first, so that three products of tensor cores give
-// one of 21 bits. Beyond the paper.
+// timeseries_tf32 of float32 grade. Both operands are split: `big` is the input rounded to tf32,
+// `small` is the remainder rounded to tf32. Of the four products of parts, small times small is
+// left out. The others are added, the products with a small part first, so that three tensor-core
+// products give one product of 21 bits. Beyond the paper.
 //
 // Tensor cores do not round their sums to nearest, and errors of one direction add up over many
-// steps. So the products of a step start from zero, and ordinary additions add them to the sums.
+// steps. Therefore the products of a step start from zero, and ordinary additions add them to the
+// sums.
 //
 // Forms: n-to-m with one right matrix, each shift with the template inside the signal; 3xtf32.
 // Parameters, compile-time:

@@ -1,5 +1,5 @@
-// timeseries_tf32_detect of float32 grade: the products of timeseries_3xtf32. Everything else is the
-// same; the histograms of brackets have finer bins.
+// timeseries_tf32_detect of float32 grade, with the products of timeseries_3xtf32 and finer bins in
+// the histograms of brackets.
 //
 // Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
 // channels, which are summed; 3xtf32. Scores: product, ncc, zncc. Results: surface, above.

@@ -1,17 +1,17 @@
 // Templates against a signal as one matrix product in float64: the reference row of the time-series
-// paper. The signal's Hankel matrix has a row for each shift, the C x T samples that this shift
-// meets; the outputs are templates times its transpose. Derived from cpu_definition by writing every
-// sample T times.
+// paper. The signal's Hankel matrix has one row per shift: the C x T samples under the template at
+// this shift. The outputs are the templates times the transpose of this matrix. Derived from
+// cpu_definition by storing every sample T times.
 //
-// The matrix is made in chunks of shifts of kChunkBytes: building a chunk is the phase `build`, its
-// product by cblas_dgemm of OpenBLAS is the rest. The paper's time has no building.
+// The matrix is built in chunks of kChunkBytes. Building a chunk is the phase `build`; its product
+// by cblas_dgemm of OpenBLAS is the phase `rest`. The paper's time excludes building.
 //
-// OpenBLAS is loaded when the variant is first asked for, so nothing else depends on it. Where it
-// is not installed the variant is not_supported. It runs on as many threads as OpenBLAS chooses:
-// all cores, unless OPENBLAS_NUM_THREADS says otherwise.
+// OpenBLAS is loaded when the variant is first requested, so that nothing else depends on it. Where
+// it is not installed, the variant is not_supported. It uses as many threads as OpenBLAS chooses:
+// all cores, unless OPENBLAS_NUM_THREADS is set.
 //
 // Problem: n-to-m with one signal, rows as channels, window inside `valid`; fp64. No parameters.
-// Limits: sizes of BLAS are 32 bits.
+// Limits: sizes in BLAS have 32 bits.
 #include <dlfcn.h>
 #include <omp.h>
 
@@ -27,7 +27,7 @@ namespace {
 
 constexpr Index kChunkBytes = Index{64} << 20;
 
-// The one function of a BLAS that is used, by the declaration of cblas.h.
+// The only BLAS function that is used, declared as in cblas.h.
 class Blas {
  public:
   using Gemm = void (*)(int order, int transpose_a, int transpose_b, int rows, int cols, int depth,
@@ -35,14 +35,14 @@ class Blas {
                         double beta, double* c, int c_pitch);
   static constexpr int kRowMajor = 101, kAsIs = 111, kTransposed = 112;
 
-  // Of the process: a BLAS has threads of its own.
+  // One per process: a BLAS has its own threads.
   static const Blas& instance() {
     static const Blas blas;
     return blas;
   }
 
   Gemm gemm = nullptr;
-  std::string problem;  // why there is none
+  std::string problem;  // why OpenBLAS is missing
 
  private:
   Blas() {
@@ -83,7 +83,7 @@ class DgemmPlan final : public Plan {
   }
 
  private:
-  // Row i of the matrix: sample i of each channel and those behind it.
+  // Row i of the matrix: `length` samples of each channel from sample i on.
   void build(const double* signal, Index count) const {
     const SeriesShape& s = series_;
     const int threads = omp_get_max_threads();

@@ -1,17 +1,17 @@
-// Templates against a signal by overlap-save on FFTW (overlap_save.hpp): a step from cpu_fft, which
-// pads a short template to the length of the signal.
+// Templates against a signal by overlap-save with FFTW (overlap_save.hpp). Derived from cpu_fft,
+// which pads a short template to the length of the signal.
 //
-// The spectra of all templates are made first. Then each thread takes segments: it transforms a
-// segment of every channel once, and for each template multiplies, adds up the channels, transforms
-// back and copies the outputs that did not wrap. All that a segment needs beside the spectra of the
-// templates stays in the caches of its core.
+// The spectra of all templates are computed first. Then each thread processes segments. It
+// transforms each channel of a segment once. For each template it multiplies, adds up the channels,
+// transforms back and copies the outputs that did not wrap around. Except for the spectra of the
+// templates, all data of a segment stay in the caches of its core.
 //
 // Problem: n-to-m with one signal, rows as channels, window inside `valid`; fp32, fp64. All cores.
 // Parameters, run-time:
-//   segment  points of a transform. auto: the power of two with the least work for an output,
+//   segment  points of a transform. auto: the power of two with the least work per output,
 //            2048 for templates of 256 samples.
-// Phases: none, since the steps of different threads run at the same time. Plans are FFTW_MEASURE
-// without wisdom, as those of cpu_fft; for a single call, and for few transforms, which take less time
+// Phases: none, since threads are in different steps at the same time. Plans are FFTW_MEASURE
+// without wisdom, as in cpu_fft. For a single call, and for few transforms, which take less time
 // than planning, they are FFTW_ESTIMATE.
 // Limits: templates are transformed whole; all of their spectra are in memory.
 #include <omp.h>
@@ -30,13 +30,13 @@
 namespace xcorr::time_series {
 namespace {
 
-// As cpu_fft plans its rows: the speed of FFTW_MEASURE alone (512 to 16384 points) at a third of the
-// planning time.
+// The effort with which cpu_fft plans its rows: the speed of plain FFTW_MEASURE (512 to 16384
+// points) at a third of the planning time.
 constexpr unsigned kEffort = FFTW_NO_BUFFERING | FFTW_NO_INDIRECT_OP | FFTW_NO_DFT_R2HC |
                              FFTW_NO_RANK_SPLITS | FFTW_NO_VRANK_SPLITS | FFTW_NO_VRECURSE;
-// Transforms of a call from which on measuring pays.
+// Transforms per call from which on measuring is faster in total.
 constexpr Index kWorthMeasuring = 64;
-constexpr double kExtraWork = 4;  // product, scaling and copies beside log2(N) steps of a transform
+constexpr double kExtraWork = 4;  // product, scaling and copies, relative to one of log2(N) steps
 constexpr Index kLongest = Index{1} << 17;
 
 Index segment_points(const PlanRequest& request) {
@@ -62,7 +62,7 @@ struct CpuFftLayout {
 
   SeriesShape series;
   Segments segments;
-  Index bins, spectrum;  // of a spectrum; from one to the next
+  Index bins, spectrum;  // elements of a spectrum, and between spectra
   Index real;            // a segment of real scalars
   Index threads, of_thread;
   Index bytes;
@@ -123,7 +123,7 @@ class CpuFftPlan final : public Plan {
     return reinterpret_cast<typename Library::Complex>(p);
   }
 
-  // The spectrum of `count` samples and zeros behind them.
+  // Computes the spectrum of `count` samples, padded with zeros.
   void transform(const T* from, Index count, T* real, Complex* to) const {
     std::copy_n(from, count, real);
     std::fill(real + count, real + at_.segments.points, T{0});
@@ -150,7 +150,7 @@ class CpuFftPlan final : public Plan {
     }
   }
 
-  // product = conj(left) * right of the first channel; those of the others are added.
+  // product (+)= conj(left) * right; the first channel overwrites the product.
   void add_product(const Complex* left, const Complex* right, Complex* product, bool first) const {
     const T* const l = reinterpret_cast<const T*>(left);
     const T* const r = reinterpret_cast<const T*>(right);

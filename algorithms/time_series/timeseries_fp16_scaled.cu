@@ -1,14 +1,15 @@
-// timeseries_fp16 with local scaling, which the TF32 paper describes as the method for Volta: half
+// timeseries_fp16 with local scaling, which the TF32 paper describes as the method for Volta. Half
 // has a small range, so both operands are multiplied by factors before they are rounded, and the
-// products are divided by them again. Factors are powers of two. They bring the largest of a block
-// of inputs to between 2^14 and 2^15, and are exact.
+// products are divided by the factors. Factors are powers of two and thus exact. They bring the
+// largest input of a block of inputs to between 2^14 and 2^15.
 //
-// Blocks of the templates are 16 samples of a template, one step. A block of the signal is what a
-// tile of 16 samples x 16 shifts has, two products: 31 samples, as the largest of 4 times 8. The largest of 16 and of 8 samples
-// is found by shuffles when the samples are copied to shared memory. The signal stays float32 there,
-// since its neighbouring tiles share samples and not factors; a lane makes the halves of a tile when
-// it loads it, once for all the steps that use the tile. A product starts from zero, and the sums
-// get it times both factors' inverses: D += C x scale, a second set of registers.
+// A block of a template is 16 samples, one step. A block of the signal is the 31 samples of a tile
+// of 16 samples x 16 shifts (two products); its largest is the largest of 4 times 8 samples. The
+// largest of 16 and of 8 samples is found with shuffles when the samples are staged. The signal
+// stays float32 in shared memory, because neighbouring tiles share samples but not factors. A lane
+// rounds a tile to half when it loads it, once for all steps that use the tile. A product starts
+// from zero and is added to the sums after multiplication by the inverses of both factors: D += C x
+// scale, which needs a second set of registers.
 //
 // Forms: n-to-m with one right matrix, each shift with the template inside the signal; fp16.
 // Parameters, compile-time:
@@ -17,7 +18,7 @@
 //   warps_per_block  4, 8       as in timeseries_tf32
 // Limits: compute capability 8.0; products of two blocks' largest inputs below 2^-100 may become 0,
 // and above 2^120 infinite; an infinity or a NaN may reach outputs up to 30 shifts away from those
-// whose windows hold it.
+// whose windows contain it.
 #include <bit>
 
 #include "algorithms/blocks/float_order.hpp"
@@ -41,7 +42,7 @@ struct Scale {
   float times, back;
 };
 
-// Of eight neighbouring lanes.
+// The largest of the values of eight neighbouring lanes.
 __device__ __forceinline__ std::uint32_t largest_of_eight(std::uint32_t bits) {
 #pragma unroll
   for (int mask = 1; mask < 8; mask *= 2) {
@@ -53,8 +54,8 @@ __device__ __forceinline__ std::uint32_t largest_of_eight(std::uint32_t bits) {
 class ScaledFp16 {
  public:
   static constexpr int kStep = 16, kTileColumns = 16, kNew = 1, kExtra = 0, kRegisters = 9;
-  static constexpr int kBlock = 8;  // samples of the signal whose largest is known
-  // Of 16 shifts: the second eight have words 1 and 2.
+  static constexpr int kBlock = 8;  // samples of the signal whose largest is stored
+  // A tile of 16 shifts; the second 8 shifts use words 1 and 2.
   struct Tile {
     std::uint32_t b[3];
     float back;
@@ -148,7 +149,7 @@ class ScaledFp16 {
   std::uint32_t* templates_;
   float* backs_;  // [steps][templates]
   float* signal_;
-  std::uint32_t* largest_;  // bits of sizes, of blocks of kBlock samples
+  std::uint32_t* largest_;  // bits of the largest magnitude of each kBlock samples
 };
 
 using Shifts = PointAxis<Values<32, 64, 96, 128>, Values<32, 96, 128>>;

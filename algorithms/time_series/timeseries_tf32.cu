@@ -1,13 +1,13 @@
-// Time series on tensor cores in tf32: the idea of the TF32 paper (README.md of this folder) for any
-// number of templates, samples and shifts. A warp computes 16 templates x N shifts as products of
-// two small matrices: 16 templates x 8 samples, and 8 samples x 8 shifts. It is known which lane
-// holds which element of such a matrix in which register. So each lane reads its elements of the
-// second matrix from the signal in shared memory, and the matrix of shifted signals is never made
-// (warp_products.hpp says how). Inputs are float32 and are rounded to tf32 once, when they are
-// copied to shared memory. Sums are float32.
+// Time series on tensor cores in tf32: the method of the TF32 paper (README.md of this folder) for
+// any number of templates, samples and shifts. A warp computes 16 templates x N shifts as products
+// of two small matrices: 16 templates x 8 samples, and 8 samples x 8 shifts. It is known which
+// lane holds which element of such a matrix in which register. Therefore each lane reads its
+// elements of the second matrix from the signal in shared memory, and the matrix of shifted signals
+// is never stored (see warp_products.hpp). Inputs are float32 and are rounded to tf32 once, when
+// they are staged. Sums are float32.
 //
-// Templates are taken in groups of 16 and samples in steps of 8. The last group and the last step
-// are filled up with zeros.
+// Templates are processed in groups of 16 and samples in steps of 8. The last group and the last
+// step are padded with zeros.
 //
 // Forms: n-to-m with one right matrix, each shift with the template inside the signal; tf32.
 // Parameters, compile-time:
@@ -24,9 +24,9 @@
 //   warps_per_block  4, 8       warps that share the templates and the signal
 // Limits: compute capability 8.0 or higher. An infinity or a NaN may also reach outputs up to 7
 // shifts away from those whose sums contain it.
-// Measured (H200, 16 templates x 256 samples, 4.32 million shifts, N = 128, mma, keep, 4 warps): 172
-// us a call. The tensor cores alone need 120 us at the rate that mma.sync reaches on Hopper, 62 % of
-// the dense one (docs/notebook/2026-11-time-series-tensor-cores.md).
+// Measured (H200, 16 templates x 256 samples, 4.32 million shifts, N = 128, mma, keep, 4 warps):
+// 172 us a call. The tensor cores alone need 120 us at the rate that mma.sync reaches on Hopper, 62
+// % of the dense one (docs/notebook/2026-11-time-series-tensor-cores.md).
 #include "algorithms/time_series/tf32.hpp"
 #include "algorithms/time_series/warp_plan.hpp"
 #include "harness/variant.hpp"

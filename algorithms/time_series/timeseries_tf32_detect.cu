@@ -1,20 +1,21 @@
-// A matched filter on tensor cores in tf32: scores of templates along a signal, and the list of those
-// above a threshold, without a surface in memory. Derived from timeseries_tf32, whose products it
-// makes: the score is formed from the sums while they are in registers.
+// A matched filter on tensor cores in tf32: scores of templates along a signal, and the list of
+// scores above a threshold, without a surface in memory. Derived from timeseries_tf32 with the same
+// products: scores are computed from the sums while they are in registers.
 //
-// Templates lose their mean and are divided by their norm, once. The factor of a shift is 1 / the norm
-// of its window, in float32 where that says enough, else in float64 (detection/factors.hpp). The signal
-// is taken about a line near each tile of shifts before it is rounded to tf32 (detection/products.hpp).
-// The threshold of `above:8mad` comes from one pass over the products and a survey of every 32nd tile
-// (detection/survey.hpp), or, where the survey misleads, from further passes (detection/finish.hpp).
+// The mean of each template is removed, and the template is divided by its norm, once per call. The
+// factor of a shift is 1 / the norm of its window, in float32 where that is precise enough, else in
+// float64 (detection/factors.hpp). A line near each tile of shifts is subtracted from the signal
+// before it is rounded to tf32 (detection/products.hpp). The threshold of `above:8mad` comes from
+// one pass over the products and a survey of every 32nd tile (detection/survey.hpp). Where the
+// survey fails, it comes from further passes (detection/finish.hpp).
 //
 // Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
 // channels, which are summed; tf32. Scores: product, ncc, zncc. Results: surface, above.
 // Parameters, run-time:
 //   warps_per_block  4, 8  warps that share the templates and the signal
 // Limits: compute capability 8.0; templates of up to 200,000 samples. A score whose window has an
-// infinity or a NaN is NaN. Samples that differ by more than 2^20 from others of their tile and by less
-// among themselves are constant up to rounding.
+// infinity or a NaN is NaN. Samples that differ from others of their tile by more than 2^20, and by
+// less among themselves, count as constant up to rounding.
 #include "algorithms/time_series/detection/tf32_plan.hpp"
 #include "harness/variant.hpp"
 

@@ -1,9 +1,9 @@
-// Ablation of timeseries_tf32 with instruction wmma and fragments load: both operands come through
-// load_matrix_sync (wmma.load), the way that the documentation shows and the TF32 paper avoids. That
-// instruction takes a matrix whose rows lie a multiple of 16 bytes apart and begin at a multiple of
-// 32 bytes. The matrix of shifted signals has rows one sample apart, so eight rows of it are made in
-// shared memory: the signal eight times, each time one sample further. A tile of 8 x 16 begins at
-// column k0 + s0 of them, a multiple of 8. The rest is as in timeseries_tf32.
+// Ablation of timeseries_tf32 with instruction wmma and fragments load: both operands are loaded by
+// load_matrix_sync (wmma.load), the documented way, which the TF32 paper avoids. The instruction
+// requires rows that are a multiple of 16 bytes apart and a first element at a multiple of 32
+// bytes. The rows of the matrix of shifted signals are one sample apart. Therefore shared memory
+// holds eight rows of it: eight copies of the signal, each shifted by one more sample. A tile of 8
+// x 16 begins at column k0 + s0, a multiple of 8. Everything else is as in timeseries_tf32.
 //
 // Forms: n-to-m with one right matrix, each shift with the template inside the signal; tf32.
 // Parameters, compile-time:
@@ -20,8 +20,8 @@ namespace {
 class LoadedMatrices {
  public:
   static constexpr int kStep = 8, kRegisters = 6;
-  static constexpr int kRows = 8;       // of a right matrix
-  static constexpr int kAlignment = 8;  // words, of what wmma.load reads
+  static constexpr int kRows = 8;       // rows of a right matrix
+  static constexpr int kAlignment = 8;  // alignment of wmma.load, in words
 
   static std::size_t words(int panel, int shifts) {
     return static_cast<std::size_t>(kAlignment + kGroup * left_pitch(panel) +
@@ -77,7 +77,7 @@ class LoadedMatrices {
   __host__ __device__ static constexpr int right_pitch(int samples) {
     return ceil_div(samples, warp::kSize) * warp::kSize + 8;
   }
-  // Words to the next multiple of 32 bytes: dynamic shared memory begins at one of 16.
+  // Words to the next multiple of 32 bytes: dynamic shared memory is aligned to 16 bytes.
   __device__ static __forceinline__ int misaligned(const std::uint32_t* shared) {
     const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(shared) / sizeof(std::uint32_t);
     return static_cast<int>((kAlignment - at % kAlignment) % kAlignment);

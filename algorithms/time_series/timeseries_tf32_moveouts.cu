@@ -1,22 +1,25 @@
-// A matched filter on tensor cores in tf32 whose templates have moveouts: right k is the signal with the
-// offsets of template k, one for each channel. So no two templates share a signal, and 16 of them make
-// no matrix. Derived from timeseries_tf32_detect: here one template is spread over 16 shifts.
+// A matched filter on tensor cores in tf32 whose templates have moveouts: right matrix k is the
+// signal with the offsets of template k, one per channel. No two templates share a signal, so that
+// 16 templates do not form a matrix. Derived from timeseries_tf32_detect; here one template is
+// spread over 16 shifts.
 //
-// With shift = 16 u + v, the scores of a template are a product of 16 x K by K x U matrices,
-// K = T + 15:
+// With shift = 16 u + v, the scores of a template are a product of 16 x K by K x U matrices, K = T
+// + 15:
 //   left[v][k] = template[k - v], 0 outside the template: the same for every u
 //   right[k][u] = signal[16 u + k]: columns that begin 16 samples apart and overlap
-// So (T + 15) / T of the useful products are made, and neither matrix is stored. In a step of 16 rows
-// k, lane 4 g + t takes rows 4 t to 4 t + 3 of column g by one load of 16 bytes: two of them are its
-// rows of a first product, two of a second. The left matrix has its columns in the same order.
+// The number of products is (T + 15) / T times the useful number, and neither matrix is stored. In
+// a step of 16 rows k, lane 4 g + t loads rows 4 t to 4 t + 3 of column g with one access of 16
+// bytes: two of them are its rows of a first product, two of a second product. The left matrix has
+// its columns in the same order.
 //
-// Templates, factors of shifts and lines are those of timeseries_tf32_detect, made for each pair.
+// Templates, factors of shifts and lines are those of timeseries_tf32_detect, computed for each
+// pair.
 //
-// Forms: n-to-mn with m = 1, each shift with the template inside the signal; rows are channels, which
-// are summed; dense matrices, or rows with an offset each; tf32. Scores: product, ncc, zncc. No result
-// but surfaces. No parameters.
-// Limits: compute capability 8.0; 65535 pairs; a factor of 4 bytes for each output in the workspace;
-// the others are those of timeseries_tf32_detect. Conformance passed on an H200 on 2026-11-23.
+// Forms: n-to-mn with m = 1, each shift with the template inside the signal; rows are channels,
+// which are summed; dense matrices, or rows with an offset each; tf32. Scores: product, ncc, zncc.
+// The only result is the surface. No parameters.
+// Limits: compute capability 8.0; 65535 pairs; a factor of 4 bytes per output in the workspace;
+// otherwise those of timeseries_tf32_detect. Conformance passed on an H200 on 2026-11-23.
 #include "algorithms/blocks/overlap_geometry.hpp"
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/time_series/detection/plan.hpp"
@@ -25,7 +28,7 @@
 namespace xcorr::time_series {
 namespace {
 
-constexpr int kSpread = 16;  // shifts that a template is spread over
+constexpr int kSpread = 16;  // shifts over which a template is spread
 constexpr int kWarps = 4;
 constexpr int kTiles = static_cast<int>(small_if_emulated(8, 1));
 constexpr int kWarpColumns = kTiles * kColumns, kBlockColumns = kWarps * kWarpColumns;
@@ -33,7 +36,7 @@ constexpr int kBlockShifts = kSpread * kBlockColumns;
 constexpr int kThreads = kWarps * warp::kSize;
 constexpr int kPanelRows = kMostPanel;  // rows k of a panel, a multiple of 16
 
-// The memory of a pair: what pairs have one behind the other begins at its own.
+// The memory of one pair. Arrays over pairs start at the elements of this pair.
 __device__ __forceinline__ Memory memory_of(const Memory& memory, const Series& q, int pair,
                                             int factors) {
   Memory own = memory;
@@ -55,7 +58,7 @@ struct Side {
   }
 };
 
-// grid: the template and the parts of the signal, pairs.
+// grid: the template and the parts of the signal (x), pairs (y).
 __global__ void __launch_bounds__(kPrepareThreads, 3)
     prepare_pairs_kernel(Series q, Question asked, Memory memory, Side left, Side right) {
   wait_for_previous();
@@ -69,7 +72,7 @@ __global__ void __launch_bounds__(kPrepareThreads, 3)
   mean_of_chunks(q, own, channel, i % memory.parts, right.of(pair, q.channels).row(channel));
 }
 
-// grid: tiles (in a stride), pairs.
+// grid: tiles in a stride (x), pairs (y).
 __global__ void __launch_bounds__(kFactorThreads, 3)
     pair_factors_kernel(Series q, Question asked, Memory memory, int factors, Side right) {
   wait_for_previous();
@@ -79,12 +82,12 @@ __global__ void __launch_bounds__(kFactorThreads, 3)
                                static_cast<int>(gridDim.x));
 }
 
-// Dynamic shared memory: the words of a panel of the template, with 16 before it, and those of the
-// signal that its products need.
+// Dynamic shared memory: the words of a panel of the template, with 16 words before them, and the
+// words of the signal that its products need.
 constexpr int kTemplateWords = kSpread + kPanelRows;
 constexpr int kSignalWords = kBlockShifts + kPanelRows;
 
-// grid: tiles of shifts, pairs.
+// grid: tiles of shifts (x), pairs (y).
 __global__ void __launch_bounds__(kThreads, 3)
     moveouts_kernel(Series q, Question asked, Memory memory, int factors, Side right,
                     float* __restrict__ out) {
@@ -151,8 +154,8 @@ __global__ void __launch_bounds__(kThreads, 3)
     return first + (j * kColumns + i % 2) * kSpread + i / 2 * 8;
   };
   const bool wide = line.is_wide();
-  // All loads before the first store, behind which the compiler would leave them. Factors reach to the end
-  // of the tile.
+  // All loads come before the first store: otherwise the compiler places loads after stores.
+  // Factors extend to the end of the tile.
 #pragma unroll
   for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
@@ -181,7 +184,7 @@ struct MoveoutMemory {
     memory.units = workspace.take<float>(q.lefts);
     memory.factors = workspace.take<float>(q.lefts * tiles * kBlockShifts);
     memory.means = workspace.take<float>(q.lefts * q.right.rows * memory.chunks);
-    memory.state = workspace.take<State>(1);  // counts that nobody reads
+    memory.state = workspace.take<State>(1);  // make_factors() counts in it; not read
     bytes = workspace.bytes();
   }
   Memory memory = {};
@@ -231,7 +234,7 @@ Support supports(const PlanRequest& request) {
     return no("moveouts: " + std::to_string(q.rights) + " right matrices of " +
               std::to_string(q.lefts) + " templates, not one of each");
   }
-  Problem one = q;  // the signal of a template
+  Problem one = q;  // the signal of one template
   one.lefts = one.rights = 1;
   if (const Support is = supports_series(one); !is) return is;
   if (const Support fit = steps_fit(q); !fit) return fit;

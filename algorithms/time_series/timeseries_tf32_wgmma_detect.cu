@@ -1,11 +1,13 @@
-// timeseries_tf32_detect with warpgroup products: all scores come from those of
-// timeseries_tf32_wgmma, spread over 8 shifts. The survey, and the passes where it misleads, are
-// products of warps as before, since a survey is too small for the large tiles of warpgroups.
+// timeseries_tf32_detect with warpgroup products: all scores come from the products of
+// timeseries_tf32_wgmma, spread over 8 shifts. The survey, and the passes that replace a failed
+// survey, use products of warps as before, because a survey is too small for the large tiles of
+// warpgroups.
 //
 // Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
 // channels, which are summed; tf32. Scores: product, ncc, zncc. Results: surface, above. No
 // parameters.
-// Limits: those of timeseries_tf32_wgmma; for scores and thresholds those of timeseries_tf32_detect.
+// Limits: those of timeseries_tf32_wgmma; for scores and thresholds those of
+// timeseries_tf32_detect.
 #include "algorithms/time_series/detection/tf32_plan.hpp"
 #include "algorithms/time_series/detection/warpgroup.hpp"
 #include "algorithms/time_series/warpgroup_tf32.hpp"

@@ -16,7 +16,7 @@ namespace xcorr::time_series {
 
 using WarpKernel = void (*)(Series, Cut, const float*, const float*, float*);
 
-// A kernel with what its launch needs to know.
+// A kernel and its launch parameters.
 struct WarpProducts {
   WarpKernel kernel;
   int shifts_per_warp, step;
@@ -28,7 +28,8 @@ WarpProducts warp_products() {
   return {time_series_kernel<Maths, kShifts / kColumns>, kShifts, Maths::kStep, Maths::words};
 }
 
-// The kernel of `shifts` out of those of an axis, by make(shifts) with std::integral_constant.
+// The kernel for `shifts`, one of the values of an axis. make(shifts) is called with
+// std::integral_constant.
 template <typename Shifts, typename Make>
 WarpProducts choose_shifts(int shifts, const Make& make) {
   WarpProducts found = {};
@@ -41,7 +42,7 @@ WarpProducts choose_shifts(int shifts, const Make& make) {
   return found;
 }
 
-// The kernel that parameter shifts_per_warp names, where Maths is the only other choice.
+// The kernel that parameter shifts_per_warp names, where Maths has no other parameter.
 template <typename Maths, typename Shifts>
 WarpProducts products_by_shifts(const Params& params) {
   return choose_shifts<Shifts>(params.get_int("shifts_per_warp"),
@@ -75,7 +76,7 @@ class WarpPlan final : public DevicePlan<float> {
   }
   static Cut cut(const PlanRequest& request, const WarpProducts& products) {
     const Problem& q = request.problem;
-    // Whole steps of every Maths.
+    // A multiple of the steps of every Maths.
     const Index panel = std::min<Index>(kMostPanel, ceil_div<Index>(q.left.cols, 16) * 16);
     return {static_cast<int>(panel),
             static_cast<int>(ceil_div<Index>(q.out_cols(), block_shifts(request, products))), 0};
@@ -100,7 +101,7 @@ class WarpPlan final : public DevicePlan<float> {
   int threads_;
   Cut cut_;
   std::size_t bytes_;
-  unsigned blocks_;  // for a group
+  unsigned blocks_;  // per group
 };
 
 // .supports and .plan of a variant whose products are kProductsOf(params).

@@ -1,28 +1,29 @@
 // Time series by products of small matrices (tensor cores): what the variants share.
 //
-// 16 templates and N neighbouring shifts are a matrix product. The left matrix is 16 x T: a template
-// a row. The right one is T x N with element (k, s) = signal[s + k]. It is never stored. Its tile of
-// 8 columns at row k0 and column s0 depends on k0 + s0 alone, so tiles on a diagonal are equal:
+// 16 templates and N neighbouring shifts are a matrix product. The left matrix is 16 x T, one
+// template per row. The right matrix is T x N with element (k, s) = signal[s + k], and it is never
+// stored. Its tile of 8 columns at row k0 and column s0 depends only on k0 + s0, so that tiles on a
+// diagonal are equal:
 //
 //   step k0 = 0     o = 0    o = 8    o = 16   o = 24      o = k0 + s0: the tile has the samples
 //   step k0 = 8     o = 8    o = 16   o = 24   o = 32      o to o + 14 of the signal
 //   step k0 = 16    o = 16   o = 24   o = 32   o = 40
 //
-// A warp keeps the N / 8 tiles of a step in registers. For the next step it moves them by one place
-// and loads one tile, 2 words a lane, where a warp that loads every tile would load N / 4 words.
+// A warp keeps the N / 8 tiles of a step in registers. For the next step it shifts them by one tile
+// and loads one tile, 2 words per lane. A warp that loads every tile loads N / 4 words per lane.
 //
 // The warps of a block have neighbouring shifts. They share the templates and the signal in shared
-// memory, where both already have the precision of the products. The words of the templates lie in
-// the order of the fragments, so that a lane gets its four words of a step by one load. A panel is
-// as many samples of the templates as fit. A block stays for several tiles of shifts, and keeps the
-// templates where they are one channel and one panel.
+// memory, where both already have the precision of the products. The words of the templates are
+// stored in the order of fragments, so that a lane reads its four words of a step with one load. A
+// panel is as many samples of the templates as fit. A block computes several tiles of shifts. It
+// keeps the templates if they are one channel and one panel.
 //
-// A variant is a class Maths, which says what the words of both operands and the product are:
-//   kStep                   samples of a step
-//   kTileColumns            shifts of what tile() gives: 8, or 16 for two tiles at once
-//   kNew                    of those, how many a step adds: kStep / kTileColumns
-//   kExtra                  tiles beyond its own that a product needs
-//   kRegisters              of a tile: the sums, the tile, and what its product needs meanwhile
+// A variant is a class Maths, which defines the words of both operands and the product:
+//   kStep                   samples per step
+//   kTileColumns            shifts of the tile that tile() returns: 8, or 16 for two tiles at once
+//   kNew                    new tiles per step: kStep / kTileColumns
+//   kExtra                  further tiles that a product needs
+//   kRegisters              per tile: its sums, its words and the temporaries of its product
 //   words(panel, shifts)    of shared memory
 //   stage_templates, stage_signal, left, tile, add
 #pragma once
@@ -35,13 +36,13 @@
 
 namespace xcorr::time_series {
 
-inline constexpr int kGroup = 16;     // templates of a product
-inline constexpr int kColumns = 8;    // shifts of a product
-inline constexpr int kMostWarps = 8;  // of a block
-// Samples of a panel, at most.
+inline constexpr int kGroup = 16;     // templates per product
+inline constexpr int kColumns = 8;    // shifts per product
+inline constexpr int kMostWarps = 8;  // per block
+// Max samples of a panel.
 inline constexpr int kMostPanel = static_cast<int>(small_if_emulated(512, 80));
 
-// SeriesShape in 32 bits, given to kernels by value: left [templates][channels][length], right
+// SeriesShape in 32 bits, passed to kernels by value: left [templates][channels][length], right
 // [channels][pitch], out [templates][shifts].
 struct Series {
   explicit Series(const SeriesShape& of)
@@ -54,15 +55,15 @@ struct Series {
   int templates, channels, length, pitch, first, shifts;
 };
 
-// How a launch cuts a problem. Made on the host, given to the kernel by value.
+// How a launch divides a problem. Set on the host, passed to the kernel by value.
 struct Cut {
   int panel;        // samples, a multiple of 16
-  int tiles;        // of shifts, one for a block at a time
-  int first_group;  // of templates, that of blockIdx.y = 0
+  int tiles;        // tiles of shifts; a block computes one at a time
+  int first_group;  // group of templates of blockIdx.y = 0
 };
 
-// The threads of a block, which copy together. What is computed from an opaque number is computed
-// where it is used: kept over the products, it would take registers that the sums need.
+// The threads of a block, which copy together. Values derived from an opaque number are computed
+// where they are used: kept over the products, they would take registers that the sums need.
 struct Copier {
   __device__ __forceinline__ Copier()
       : thread(opaque(static_cast<int>(threadIdx.x))),
@@ -72,7 +73,7 @@ struct Copier {
   int thread, threads, warp, warps;
 };
 
-// A channel of the signal from the first sample that a block needs, zero beyond its end.
+// A channel of the signal from the first sample that a block needs, 0 beyond its end.
 struct SignalPart {
   const float* channel;
   int first, length;
@@ -81,12 +82,12 @@ struct SignalPart {
   }
 };
 
-// Of the block's group.
+// The first template of the block's group.
 __device__ __forceinline__ int first_template(const Cut& cut) {
   return (cut.first_group + static_cast<int>(blockIdx.y)) * kGroup;
 }
 
-// A channel of the block's templates from the first sample of a panel on, zero beyond them.
+// A channel of the block's templates from the first sample of a panel on, 0 outside.
 struct TemplatePart {
   __device__ __forceinline__ TemplatePart(const Series& q, const Cut& cut, const float* left,
                                           int channel, int begin, int samples_)
@@ -96,7 +97,7 @@ struct TemplatePart {
         templates(q.templates - first_template(cut)),
         samples(samples_) {}
   const float* first;
-  Index pitch;  // from a template to the next
+  Index pitch;  // samples between templates
   int templates, samples;
   __device__ __forceinline__ float operator()(int row, int i) const {
     return row < templates && i < samples ? first[row * pitch + i] : 0.0f;
@@ -105,12 +106,12 @@ struct TemplatePart {
 
 __device__ __forceinline__ int smaller(int a, int b) { return a < b ? a : b; }
 
-// Four words of a lane, which one access moves.
+// Four words of a lane, moved by one access.
 struct alignas(16) Words {
   std::uint32_t of[4];
 };
 
-// Where word `word` of template `row` lies among fragments of 16 x 8 words, in words.
+// Offset of word `word` of template `row` in fragments of 16 x 8 words, in words.
 __device__ __forceinline__ int fragment_place(int row, int word) {
   const int lane = row % 8 * 4 + word % 4, part = row / 8 + word % 8 / 4 * 2;
   return (word / 8 * warp::kSize + lane) * 4 + part;
@@ -125,7 +126,7 @@ template <int kTiles>
 struct Sums {
   float d[kTiles][4];
 
-  // The template of the group that d[j][2 half] and d[j][2 half + 1] are of.
+  // The row in the group of the template of d[j][2 half] and d[j][2 half + 1].
   __device__ static __forceinline__ int row(int half) {
     return static_cast<int>(warp::lane()) / 4 + half * 8;
   }
@@ -137,7 +138,7 @@ struct Sums {
     }
   }
 
-  // To the outputs [templates][shifts], from that of template `first` and shift `shift` on.
+  // Stores the sums to the outputs [templates][shifts], from template `first` and shift `shift` on.
   __device__ __forceinline__ void store(float* out, const Series& q, int first, int shift) const {
     struct alignas(8) Two {
       float first, second;
@@ -165,12 +166,12 @@ struct Sums {
   }
 };
 
-// Adds the products of `steps` steps; tiles stay in registers, as said above. Tile 0 of the first
-// step begins at sample `from` of the panel.
+// Adds the products of `steps` steps and keeps tiles in registers, as explained at the top. Tile 0
+// of the first step begins at sample `from` of the panel.
 template <int kTiles, typename Maths>
 __device__ __forceinline__ void add_keeping_tiles(const Maths& maths, Sums<kTiles>& sums, int from,
                                                   int steps) {
-  // More would need more registers than there are.
+  // More unrolled steps would need more registers than exist.
   constexpr int kUnrolled = Maths::kRegisters > 10 ? 1 : 8;
   constexpr int kOwn = kTiles * kColumns / Maths::kTileColumns;
   constexpr int kKept = kOwn + Maths::kExtra - Maths::kNew;
@@ -217,18 +218,18 @@ __device__ __forceinline__ void add_loading_tiles(const Maths& maths, Sums<kTile
   }
 }
 
-// Blocks of kMostWarps warps that an SM has registers for.
+// Blocks of kMostWarps warps for which an SM has registers.
 template <typename Maths, int kTiles>
 constexpr int kResidentBlocks = std::clamp(256 / (kTiles * Maths::kRegisters + 32), 1, 3);
 
-// Blocks are whole warps. The tiles of shifts are along x, the groups of templates along y.
+// Blocks consist of whole warps. The tiles of shifts are along x, the groups of templates along y.
 template <typename Maths, int kTiles>
 __global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
     time_series_kernel(Series q, Cut cut, const float* __restrict__ left,
                        const float* __restrict__ right, float* __restrict__ out) {
   constexpr int kShifts = kTiles * kColumns;
   const int block_shifts = static_cast<int>(blockDim.x) / warp::kSize * kShifts;
-  const int from = static_cast<int>(threadIdx.x) / warp::kSize * kShifts;  // of the warp
+  const int from = static_cast<int>(threadIdx.x) / warp::kSize * kShifts;  // shift of the warp
   const Maths maths(dynamic_shared<std::uint32_t>(), cut.panel, block_shifts);
   const bool keeps_templates = q.channels == 1 && q.length <= cut.panel;
 #pragma unroll 1

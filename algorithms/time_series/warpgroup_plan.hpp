@@ -13,14 +13,14 @@
 
 namespace xcorr::time_series {
 
-// A kernel with what its launch needs to know.
+// A kernel and its layout.
 struct WarpgroupProducts {
   void (*kernel)(WarpgroupLayout, const float*, const float*, float*);
   WarpgroupLayout (*layout)(const SeriesShape&);
 };
 
-// The shifts that a template may be spread over. Where it is small, few templates leave rows of a
-// product empty.
+// The shifts over which a template can be spread. With few templates a small spread leaves rows of
+// a product empty.
 using Spread = PointAxis<Values<8, 16, 64>, Values<8, 64>>;
 
 // The kernel that parameter `spread` names.
@@ -81,7 +81,7 @@ class WarpgroupPlan final : public DevicePlan<float> {
   WarpgroupProducts products_;
   WarpgroupLayout layout_;
   Index groups_ = ceil_div(layout_.templates, kBlockTemplates);
-  unsigned blocks_;  // of a group of templates
+  unsigned blocks_;  // per group of templates
 };
 
 // .supports and .plan of a variant.

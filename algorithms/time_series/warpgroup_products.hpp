@@ -1,34 +1,34 @@
-// Time series by the warpgroup products of Hopper's tensor cores: what the variants share. mma.sync,
-// which warp_products.hpp uses, reaches about 62 % of their rate. Beyond the paper.
+// Time series by the warpgroup products of Hopper's tensor cores: what the variants share.
+// mma.sync, which warp_products.hpp uses, reaches about 62 % of their rate. Beyond the paper.
 //
-// A product has 64 rows and N columns. Its left matrix holds templates, each of which is spread over
-// E shifts (parameter `spread`), so that a product takes 64 / E templates. With shift = E u + v, the
-// outputs of these templates are a product of 64 x K by K x U matrices, K = T + E - 1:
+// A product has 64 rows and N columns. Its left matrix holds templates, each spread over E shifts
+// (parameter `spread`), so that a product has 64 / E templates. With shift = E u + v, the outputs
+// of these templates are a product of 64 x K by K x U matrices, K = T + E - 1:
 //   left[E i + v][k] = template[i][k - v], 0 outside the template: the same for every u
 //   right[k][u] = signal[E u + k]: columns that begin E samples apart and overlap
-// So (T + E - 1) / T of the useful products are made, and neither matrix is stored. A small E does
-// least, but wastes rows where there are fewer than 64 / E templates.
+// The number of products is (T + E - 1) / T times the useful number, and neither matrix is stored.
+// A small E computes the fewest products, but wastes rows if there are fewer than 64 / E templates.
 //
-// The left matrix is an operand in registers. The templates lie in shared memory with E zeros before
-// them, and a lane loads the words of its rows, which begin v words earlier. The right matrix is an
-// operand in shared memory, in parts of 16 bytes: a few rows of a column, 8 columns side by side.
-// What column u + 1 has in rows k is what column u has in rows k + E. So shared memory holds
-// each sample once: part c of the parts of E samples is a plane, in which column u has place u, and
-// the rows that are E i further have place u + i.
+// The left matrix is an operand in registers. The templates lie in shared memory with E zeros
+// before them, and a lane loads the words of its rows, which begin v words earlier. The right
+// matrix is an operand in shared memory, in parts of 16 bytes: a few rows of a column, 8 columns
+// side by side. Rows k of column u + 1 equal rows k + E of column u. Therefore shared memory holds
+// each sample once. E samples consist of parts; part c of all columns is a plane, in which column u
+// has offset u, and the rows that are E i further have offset u + i.
 //
-// A block has two warpgroups, 16 templates and one tile of shifts after the other. A task of a
-// warpgroup is the products of 64 / E templates with E N shifts. A panel is as many columns of the
-// left matrix as fit in shared memory. Where one panel holds all, a warpgroup keeps it for the next
-// task.
+// A block has two warpgroups and 16 templates and computes one tile of shifts after the other. A
+// task of a warpgroup is the products of 64 / E templates with E N shifts. A panel is as many
+// columns of the left matrix as fit in shared memory. If one panel holds all columns, a warpgroup
+// keeps it for the next task.
 //
-// A variant is a class Maths, which says what the words of both operands and the product are:
-//   kStep               samples of a product's depth
+// A variant is a class Maths, which defines the words of both operands and the product:
+//   kStep               samples per product (its depth)
 //   kPart               samples of the signal in 16 bytes
 //   kColumns            N
-//   kMostTileShifts     shifts of a tile, unless a task has more
-//   kAtOnce             steps whose products run while the words of the next are loaded
-//   kFromZero           those products start from zero, and ordinary additions add them to the sums
-//   kParts              words that stand for the same samples: 2 where inputs are split in two
+//   kMostTileShifts     max shifts of a tile, unless a task has more
+//   kAtOnce             steps whose products run while the words of the next steps are loaded
+//   kFromZero           products start from zero, and ordinary additions add them to the sums
+//   kParts              words per sample: 2 where inputs are split in two
 //   signal_words, template_words, add
 #pragma once
 
@@ -44,7 +44,7 @@ inline constexpr int kWarpgroup = 128, kWarpgroups = 2;
 inline constexpr int kProductRows = 64;
 inline constexpr int kBlockTemplates = 16;
 inline constexpr int kPartBytes = 16, kPartWords = 4;
-// Columns of the left matrix in shared memory, at most.
+// Max columns of the left matrix in shared memory.
 inline constexpr int kMostColumns = static_cast<int>(small_if_emulated(576, 96));
 
 // Shifts of a tile.
@@ -54,14 +54,14 @@ inline constexpr int kTileShifts =
              static_cast<int>(small_if_emulated(Maths::kMostTileShifts,
                                                 std::min(Maths::kMostTileShifts, 2048))));
 
-// Lengths of the operands in shared memory. Made on the host, given to the kernel by value.
+// Lengths of the operands in shared memory. Set on the host, passed to the kernel by value.
 struct WarpgroupLayout {
   int templates, channels, length, pitch, first, shifts;  // as in SeriesShape
-  int tiles;                                              // of shifts
-  int steps, panel_steps;                                 // of a channel's K, and of a panel
-  int samples;                                            // of a channel that a block needs
+  int tiles;                                              // tiles of shifts
+  int steps, panel_steps;                                 // steps of a channel (K) and of a panel
+  int samples;                                            // samples of a channel that a block needs
   int plane;                                              // parts of a plane
-  int channel_words, panel_words;                         // of a block, and of a warpgroup
+  int channel_words, panel_words;  // of a channel per block, of a panel per warpgroup
 
   std::size_t bytes() const {
     return sizeof(std::uint32_t) *
@@ -90,22 +90,23 @@ WarpgroupLayout warpgroup_layout(const SeriesShape& q) {
   return l;
 }
 
-// The sums of a warp after a task: two rows of a lane, columns 2 t and 2 t + 1 of every 8.
+// The sums of a lane after a task: two rows, columns 2 t and 2 t + 1 of every 8, t = lane % 4.
 template <typename Maths, int kSpread>
 struct WarpgroupSums {
   float d[Maths::kColumns / 2];
-  int group;  // which 64 / kSpread templates of the block
+  int group;  // index of the 64 / kSpread templates in the block
 
-  // The row of the product: the template is row / kSpread of the group, and its shift row % kSpread.
+  // A row of the product: its template is row / kSpread of the group, its shift row % kSpread.
   __device__ static __forceinline__ int product_row(int half) {
     const int thread = opaque(static_cast<int>(threadIdx.x)) % kWarpgroup;
     return thread / warp::kSize * 16 + thread % warp::kSize / 4 + half * 8;
   }
-  // The template of the block.
+  // Index of the template in the block.
   __device__ __forceinline__ int row(int half) const {
     return group * (kProductRows / kSpread) + product_row(half) / kSpread;
   }
-  // To the outputs [q.templates][q.shifts], from that of template `first` and shift `shift` on.
+  // Stores the sums to the outputs [q.templates][q.shifts], from template `first` and shift `shift`
+  // on.
   template <typename Lengths>
   __device__ __forceinline__ void store(float* out, const Lengths& q, int first, int shift) const {
     const int column = opaque(warp::lane()) % 4 * 2;
@@ -133,7 +134,7 @@ __device__ __forceinline__ int first_of_block() {
   return static_cast<int>(blockIdx.y) * kBlockTemplates;
 }
 
-// A barrier of one warpgroup. Numbers of barriers are constants.
+// A barrier of one warpgroup. Barrier numbers must be constants.
 __device__ __forceinline__ void wait_for_warpgroup(int warpgroup) {
   if (warpgroup == 0) {
     block::barrier(1, kWarpgroup);
@@ -142,9 +143,9 @@ __device__ __forceinline__ void wait_for_warpgroup(int warpgroup) {
   }
 }
 
-// Words of the templates from `first` on for the columns of the left matrix from step `begin` on, to the panel of a
-// warpgroup. store(i, at, words) puts the words of column `at` of template i there. `row_words` is the number of these
-// columns, thread() the number of the thread in the warpgroup.
+// Stages templates from `first` on in the panel of a warpgroup: the columns of the left matrix from
+// step `begin` on. store(i, at, words) stores the words of column `at` of template i. `row_words`
+// is the number of columns, thread() the index of the thread in the warpgroup.
 template <typename Maths, int kSpread, typename Thread, typename Store>
 __device__ __forceinline__ void stage_panel(const WarpgroupLayout& q, const float* left, int first,
                                             int channel, int begin, int row_words,
@@ -164,12 +165,13 @@ __device__ __forceinline__ void stage_panel(const WarpgroupLayout& q, const floa
   }
 }
 
-// The products of the steps of a panel, which run while the words `a` of the next ones are loaded. load(words, step, count)
-// loads those of `count` steps, multiply(words, step, count) starts their products, finish() waits for these.
+// Computes the products of the steps of a panel, while the words `a` of the next steps are loaded.
+// load(words, step, count) loads the words of `count` steps, multiply(words, step, count) starts
+// their products, finish() waits for the products.
 template <int kAtOnce, typename Left, typename Load, typename Multiply, typename Finish>
 __device__ __forceinline__ void multiply_panel(Left (&a)[2][kAtOnce], int steps, const Load& load,
                                                const Multiply& multiply, const Finish& finish) {
-  const int last = steps - kAtOnce;  // where a whole group may begin
+  const int last = steps - kAtOnce;  // last step at which a whole group may begin
   int step = 0;
   if (step <= last) load(a[0], step, kAtOnce);
 #pragma unroll 1
@@ -194,31 +196,32 @@ __device__ __forceinline__ void multiply_panel(Left (&a)[2][kAtOnce], int steps,
   }
 }
 
-// The tasks of all tiles of a block, for the templates of blockIdx.y. part_of(shift) is the part of the
-// signal that the tile of `shift` and those after it needs: sample(c, i) is its sample i of channel
-// c, start(row) what the sums of template `row` of the block begin with. use(sums, shift) is called
-// by all lanes of a warp for each task, whose first shift is `shift`. All threads of a block call
+// Calls use(sums, shift) for each task of all tiles of a block and the templates of blockIdx.y, by
+// all lanes of a warp; `shift` is the first shift of the task. part_of(shift) is the part of the
+// signal of the tile that begins at `shift`: sample(c, i) is its sample i of channel c, start(row)
+// the initial value of the sums of template `row` of the block. All threads of a block call
 // each_task.
 template <typename Maths, int kSpread, typename PartOf, typename Use>
 __device__ __forceinline__ void each_task(const WarpgroupLayout& q, const float* left,
                                           const PartOf& part_of, const Use& use) {
-  constexpr int kTemplates = kProductRows / kSpread;  // of a product
+  constexpr int kTemplates = kProductRows / kSpread;  // per product
   constexpr int kTaskShifts = kSpread * Maths::kColumns;
   constexpr int kPlanes = kSpread / Maths::kPart;
   constexpr int kSums = Maths::kColumns / 2;
   constexpr int kAtOnce = Maths::kAtOnce, kParts = Maths::kParts;
-  using Left = std::uint32_t[kParts][4];  // of a lane, for a step
+  using Left = std::uint32_t[kParts][4];  // of a lane, for one step
 
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
   auto* const signal = dynamic_shared<std::uint32_t>();
   const int part_words = q.channel_words / kParts;
-  // Where column 0 of the block has part p, in words.
+  // Offset of column 0 of the block in part p, in words.
   const auto place = [&](int p) { return (p % kPlanes * q.plane + p / kPlanes) * kPartWords; };
   std::uint32_t* const panel = signal + q.channels * q.channel_words + warpgroup * q.panel_words;
   const int row_words = q.panel_steps * Maths::kStep + kSpread;
   const int panel_part_words = kTemplates * row_words;
-  // Of the lane: the first of its two rows, the other is 8 below, and where they have column 0.
+  // The first of the two rows of this lane (the other is 8 rows below), and the offsets of their
+  // column 0.
   const int lane = thread % warp::kSize, row = thread / warp::kSize * 16 + lane / 4;
   const auto first_word = [&](int of) {
     return of / kSpread * row_words + kSpread - of % kSpread + lane % 4 * (Maths::kStep / 8);
@@ -227,13 +230,13 @@ __device__ __forceinline__ void each_task(const WarpgroupLayout& q, const float*
 
   const int groups =
       ceil_div(std::min(int{kBlockTemplates}, q.templates - first_of_block()), kTemplates);
-  int kept = -1;  // the group whose only panel the warpgroup has
+  int kept = -1;  // group whose only panel is staged for the warpgroup
 #pragma unroll 1
   for (int tile = static_cast<int>(blockIdx.x); tile < q.tiles;
        tile += static_cast<int>(gridDim.x)) {
     const int first_shift = tile * kTileShifts<Maths, kSpread>;
     const auto part = part_of(first_shift);
-    if (tile != static_cast<int>(blockIdx.x)) block::barrier();  // the signal is still read
+    if (tile != static_cast<int>(blockIdx.x)) block::barrier();  // the signal may still be read
 #pragma unroll 1
     for (int channel = 0; channel < q.channels; ++channel) {
       constexpr int kOfWord = Maths::kPart / kPartWords;
@@ -270,7 +273,7 @@ __device__ __forceinline__ void each_task(const WarpgroupLayout& q, const float*
 #pragma unroll 1
       while (channel < q.channels) {
         if (sums.group != kept) {
-          // Nobody of the warpgroup reads the panel before any more.
+          // No thread of the warpgroup reads the previous panel any more.
           wait_for_warpgroup(warpgroup);
           stage_panel<Maths, kSpread>(
               q, left, first_of_block() + sums.group * kTemplates, channel, begin, row_words,
@@ -337,7 +340,7 @@ __device__ __forceinline__ void each_task(const WarpgroupLayout& q, const float*
   }
 }
 
-// A part of the signal as it is.
+// A part of the signal without changes.
 struct PlainPart {
   const float* right;
   int pitch, first;

@@ -1,11 +1,11 @@
-// A warp, or a block, that computes one output: which output it is, and how its lanes walk the
-// flattened overlap (paper section 4.4, thesis 3.6).
+// The tasks of a warp or a block that computes one output: the position of the output, and the walk
+// of its lanes over the flattened overlap (paper section 4.4, thesis 3.6).
 //
-// At 16 x 16 an overlap has 64 products on average, two for each lane, so what a lane does before
-// its first load takes longer than the products. Therefore the outputs of a pair are numbered, and
-// a number is split into row and column by a multiplication. The first element of a lane and its
-// step come from a table in the kernel's parameters. A step is an addition, and a subtraction where
-// it passes the end of a row.
+// At 16 x 16 an overlap has 64 products on average, two per lane. The instructions of a lane before
+// its first load then take longer than the products. Therefore the outputs of a pair are numbered,
+// and a multiplication splits a number into row and column. The first element of a lane and its
+// step come from a table in the kernel's parameters. A step is an addition, and a subtraction if it
+// passes the end of a row.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace xcorr::warp_per_overlap {
 
-// t / w for 0 <= t <= 32 and every w >= 1. Made on the host, given to the kernel by value.
+// t / w for 0 <= t <= 32 and every w >= 1. Set on the host, passed to the kernel by value.
 struct LaneDivider {
   static constexpr int kMost = 33;  // any larger w gives the same quotients
   LaneDivider() {
@@ -40,7 +40,7 @@ struct Span {
   int first, count;
 };
 
-// Where a thread starts in a flattened overlap, and its step to the next element.
+// The start of a thread in a flattened overlap, and its step to the next element.
 struct FlatWalk {
   int y, x, dy, dx;
 };
@@ -51,7 +51,7 @@ __device__ __forceinline__ FlatWalk lane_walk(const LaneDivider& divider, int co
   return {y, lane - y * cols, dy, warp::kSize - dy * cols};
 }
 
-// Where the products of one pair at one shift are; pointers to the first ones.
+// The products of one pair at one shift; pointers to the first elements.
 template <typename T>
 struct PairOverlap {
   // Left rows [y, y + rows) and the columns of x, at shift (sy, sx) of the first pair.
@@ -63,7 +63,7 @@ struct PairOverlap {
         cols(x.count),
         left_pitch(q.left_cols),
         right_pitch(q.right_cols) {}
-  // None is negative, and to say so saves instructions.
+  // No value is negative; unsigned types save instructions.
   static __device__ __forceinline__ std::uint64_t offset(int y, int pitch, int x) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(y)) *
                static_cast<std::uint32_t>(pitch) +
@@ -74,8 +74,8 @@ struct PairOverlap {
   int rows, cols, left_pitch, right_pitch;
 };
 
-// An offset into a matrix, or into two of equal pitch. Unsigned, since it may run past the end of
-// what is read.
+// An offset into a matrix, or into two of equal pitch. It is unsigned because it may run past the
+// end of the data.
 template <bool kSamePitch>
 struct PairOffset {
   __device__ __forceinline__ void add(std::uint32_t l, std::uint32_t r) {
@@ -86,8 +86,8 @@ struct PairOffset {
   std::uint32_t left = 0, right_ = 0;
 };
 
-// Rows whose offsets fit 32 bits. More are taken in several parts: the loop over parts runs once
-// unless a matrix has billions of elements.
+// Rows whose offsets fit in 32 bits. More rows are processed in parts. The loop over parts runs
+// once unless a matrix has billions of elements.
 inline int rows_of_a_part(const Problem& q) {
   const Index elements = small_if_emulated(Index{1} << 30, 256);
   return static_cast<int>(std::max<Index>(elements / std::max(q.left.cols, q.right.cols), 1));
@@ -105,10 +105,10 @@ __device__ __forceinline__ void in_parts(PairOverlap<T> o, int rows_of_a_part, c
   }
 }
 
-// Products in flight of a thread, each with its own sum.
+// Products in flight per thread, each with a separate sum.
 constexpr int kFlatStep = 4;
 
-// This thread's share of the sum over an overlap that `threads` threads walk in turn.
+// The partial sum of this thread over an overlap that `threads` threads walk in turn.
 template <bool kSamePitch, typename T>
 __device__ __forceinline__ T flat_sum(const PairOverlap<T>& whole, int rows_of_a_part,
                                       const FlatWalk& walk, int thread, int threads) {
@@ -121,7 +121,7 @@ __device__ __forceinline__ T flat_sum(const PairOverlap<T>& whole, int rows_of_a
     const auto dy = static_cast<std::uint32_t>(walk.dy), dx = static_cast<std::uint32_t>(walk.dx);
     PairOffset<kSamePitch> at;
     at.add(y * pitch + x, y * right_pitch + x);
-    int beyond = walk.x - o.cols;  // not below zero: past the end of the row
+    int beyond = walk.x - o.cols;  // >= 0: past the end of the row
     const auto step = [&] {
       beyond += walk.dx;
       at.add(dy * pitch + dx, dy * right_pitch + dx);
@@ -152,14 +152,14 @@ __device__ __forceinline__ T flat_sum(const PairOverlap<T>& whole, int rows_of_a
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Tasks (outputs, or stripes of them) of one pair, numbered with the columns fastest, and the
-// pairs. A warp takes one task, for every gridDim.z-th pair from blockIdx.z on.
+// The tasks (outputs, or stripes of outputs) of one pair, numbered with the columns fastest, and
+// the pairs. A warp takes one task, for every gridDim.z-th pair from blockIdx.z on.
 struct OverlapTasks {
   __device__ __forceinline__ std::uint32_t mine() const {
     return blockIdx.x * block_stride + threadIdx.y * warp_stride;
   }
-  // Moves pointers into the first matrices to those of pair p. The first pair, the only one of
-  // one-to-one, costs a branch.
+  // Moves pointers from the first matrices to those of pair p. For the first pair, the only one of
+  // one-to-one, this costs a branch.
   template <typename T>
   __device__ __forceinline__ void move_to_pair(std::uint32_t p, const DeviceProblem& q,
                                                const T*& left, const T*& right) const {
@@ -189,10 +189,9 @@ inline Support tasks_fit(const Problem& q, Index task_rows) {
 inline Axis overlaps_per_block_axis() { return {"overlaps_per_block", {"4", "16", "32"}}; }
 inline constexpr int kMostThreads = 1024;
 
-// A grid of warps over `task_rows` x columns tasks and the pairs. Where matrices fit the L1 cache,
-// the warps of a block take tasks from all over the output: neighbours in its middle would have
-// several times the work of the average. Otherwise they take neighbours, which share what they
-// load.
+// A grid of warps over `task_rows` x columns tasks and the pairs. If matrices fit in the L1 cache,
+// the warps of a block take tasks from all parts of the output: neighbours in the middle would have
+// several times the average work. Otherwise they take neighbours, which share loads.
 template <typename T, typename... Extra>
 class OverlapPlan final : public DevicePlan<T> {
  public:
@@ -212,7 +211,7 @@ class OverlapPlan final : public DevicePlan<T> {
     tasks_.pairs = static_cast<std::uint32_t>(q.pairs());
     tasks_.rights_back = static_cast<std::uint32_t>(rights_back(q));
     tasks_.rows_of_a_part = rows_of_a_part(q);
-    // Where there are more warps than a GPU holds, each takes several pairs at one shift.
+    // If there are more warps than a GPU holds, each warp takes several pairs at one shift.
     const Index most = std::min<Index>(kGridLimitYZ, ceil_div(kManyWarps, count));
     const Index pairs = ceil_div(q.pairs(), std::min(q.pairs(), most));
     grid_ =

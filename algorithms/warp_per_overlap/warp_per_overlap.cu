@@ -1,16 +1,16 @@
 // Warp-per-overlap (paper section 4.4, thesis 3.6.1): a warp computes one output. Derived from
-// overlap_wise, where one thread does. The overlap is flattened, lane t takes products t, t + 32, t
-// + 64 and so on, and the sums of the lanes are added by shuffles. So there are 32 times as many
-// threads, and a problem of few outputs fills the GPU. Nothing is reused and each product takes two
-// loads, so warp_shuffle is faster for large problems.
+// overlap_wise, where a thread does. The overlap is flattened, lane t takes products t, t + 32, t +
+// 64 and so on, and shuffles add the sums of the lanes. There are 32 times as many threads, so that
+// a problem of few outputs fills the GPU. Nothing is reused, and each product needs two loads.
+// Therefore warp_shuffle is faster for large problems.
 //
 // The walk needs no division: 32 elements further are 32 / w rows and 32 % w columns further, and
-// one more row where that passes the end of a row of w columns.
+// one more row if that passes the end of a row of w columns.
 //
 // Forms: all; fp32, fp64.
 // Parameters, run-time:
-//   overlaps_per_block  4, 16, 32  warps of a block; fewer spread evenly over the SMs, more make
-//                                  fewer blocks to start
+//   overlaps_per_block  4, 16, 32  warps of a block; few warps spread evenly over the SMs, more
+//                                  warps need fewer blocks
 // Limits: at most 2^30 rows or columns of a matrix, 2^31 - 1 pairs, and 2^31 - 1 outputs of a pair.
 // Measured (H200, 8:8 n-to-m, 64 x 64): 14 instructions for each FMA, two of them loads. They are
 // issued in 63 % of the cycles; the L1 pipe is busy in 66 %, the FMA pipe in 29 %.
@@ -20,7 +20,8 @@
 namespace xcorr::warp_per_overlap {
 namespace {
 
-// Two of the largest blocks would fit with 32 registers, but then loads wait for each other.
+// Two of the largest blocks would fit with 32 registers per thread, but then loads wait for each
+// other.
 template <typename T, bool kSamePitch>
 __global__ void __launch_bounds__(kMostThreads, 1)
     warp_per_overlap_kernel(DeviceProblem q, const __grid_constant__ OverlapTasks tasks,

@@ -1,14 +1,14 @@
 // Warp-per-overlap with shared memory (thesis 3.6.3 to 3.6.6): derived from warp_per_overlap, where
-// each product is two loads from global memory. The warps of a block take vertically adjacent
-// outputs. Their overlaps have the same columns and almost the same rows, so the warps stage tiles
-// of both matrices in shared memory and share them.
+// each product needs two loads from global memory. The warps of a block take vertically adjacent
+// outputs. Their overlaps have the same columns and almost the same rows. Therefore the warps stage
+// tiles of both matrices in shared memory and share them.
 //
-// A tile has as many rows as the block has warps. Warp k computes shift sy + k: its right row y
-// meets left row y - sy - k. So a tile of right rows needs twice its rows of the left matrix: a
-// ring of two tiles, of which each step replaces one. Both tiles are stored without gaps between
-// rows and from the same column of the overlap on, so the products of a warp and a step are those
-// of two contiguous vectors, read 8 or 16 bytes a lane. Several right matrices (thesis 3.6.5) share
-// the left tile.
+// A tile has as many rows as the block has warps. Warp k computes shift sy + k: its right row y is
+// multiplied with left row y - sy - k. A tile of right rows therefore needs twice as many left
+// rows: a ring of two tiles, of which each step replaces one. Both tiles are stored without gaps
+// between rows and from the same column of the overlap on, so that the products of a warp and a
+// step are those of two contiguous vectors, read 8 or 16 bytes per lane. Several right matrices
+// (thesis 3.6.5) share the left tile.
 //
 // Forms: all; fp32.
 // Parameters, compile-time:
@@ -25,11 +25,11 @@
 //   column_group_per_block  0, 1          1: a block has one slab, and the sums of slabs are added
 //                                         atomically into a cleared output (3.6.6)
 // The thesis's shmem_rows is always overlaps_per_block, as in its measurements.
-// Limits: as warp_per_overlap; 2 + r tiles fit the shared memory of a block; at most 2^31 - 1
-// elements in a matrix.
+// Limits: those of warp_per_overlap; 2 + r tiles fit into the shared memory of a block; at most
+// 2^31 - 1 elements in a matrix.
 // Measured (H200, one-to-one, 128 x 128, 32 overlaps, rows of 128): 10 instructions of a warp for
 // each FMA, issued in 74 % of the cycles. The shared-memory pipe is busy in 69 %, the FMA pipe in
-// 24 %: two loads from shared memory for each product are the limit.
+// 24 %: the two loads from shared memory per product are the limit.
 #include <algorithm>
 
 #include "algorithms/blocks/plan.hpp"
@@ -40,7 +40,7 @@
 namespace xcorr::warp_per_overlap {
 namespace {
 
-constexpr int kWide = 4;  // floats of the widest access; rows of a tile begin at one
+constexpr int kWide = 4;  // floats of the widest access; rows of a tile are aligned to it
 template <int kCount>
 struct alignas(sizeof(float) * kCount) Vector {
   float at[kCount];
@@ -49,7 +49,7 @@ using RightMats = PointAxis<Values<1, 2, 4, 8>>;
 
 __host__ __device__ constexpr int round_up(int cols) { return (cols + kWide - 1) / kWide * kWide; }
 
-// The slabs of an overlap: as few as possible, equally wide but for the last.
+// The slabs of an overlap: as few as possible, of equal width except for the last.
 struct Slabs {
   __device__ __forceinline__ Slabs(int cols, int most_log) {
     count = (cols + (1 << most_log) - 1) >> most_log;
@@ -58,23 +58,23 @@ struct Slabs {
   int count, width;
 };
 
-// How the host set up tiles and slabs.
+// The division into tiles and slabs. Set on the host.
 struct Staging {
   int shmem_row_log;
   bool strided, slab_per_block;
-  unsigned tasks;  // groups of pairs, times the slabs of the widest overlap if each gets a block
-  Divider slabs;   // those, else 1
+  unsigned tasks;  // groups of pairs, times the slabs of the widest overlap if each has a block
+  Divider slabs;   // slabs of the widest overlap if each gets a block, else 1
   Divider groups_of_a_left;
 };
 
-// Elements of a tile that a thread stages, the same ones of all tiles: (y, x), then steps of (dy,
-// dx), one row further where x passes `wrap`; in shared memory from `at` on in steps of `step`,
-// below `end`.
+// The elements of a tile that a thread stages, the same in all tiles. It starts at (y, x) and steps
+// by (dy, dx), one row further if x passes `wrap`. In shared memory it starts at `at`, steps by
+// `step` and ends below `end`.
 struct StagingWalk {
   int y, x, dy, dx, wrap, at, step, end;
 };
 
-// Where the tiles of a slab come from: first columns, and columns that are not padding.
+// The source of the tiles of a slab: first columns, and the number of columns without padding.
 struct SlabColumns {
   int left, right, count;
 };
@@ -84,7 +84,7 @@ class SharedTiles {
  public:
   static constexpr int kParts = kRights < 4 ? 2 : 1;  // independent sums
 
-  // Rows of a tile and columns, a multiple of kWide.
+  // Rows of a tile, and columns with padding, a multiple of kWide.
   __device__ __forceinline__ SharedTiles(int rows, int pitch)
       : rows_(rows), pitch_(pitch), tile_(rows * pitch), left_(dynamic_shared<float>()) {}
 
@@ -98,14 +98,14 @@ class SharedTiles {
     const int thread = warp * warp::kSize + lane, threads = rows_ * warp::kSize;
     const auto pitch = static_cast<std::uint32_t>(pitch_);
     const int y = static_cast<int>(static_cast<std::uint32_t>(thread) / pitch);
-    // A narrow tile takes no second step.
+    // A narrow tile needs no second step.
     const int dy =
         pitch_ <= warp::kSize ? 0 : static_cast<int>(static_cast<std::uint32_t>(threads) / pitch);
     return {y, thread - y * pitch_, dy, threads - dy * pitch_, pitch_, thread, threads, tile_};
   }
 
-  // Stages left rows [ly, ly + rows) as half `half` of the ring, and of kMats right matrices, all
-  // or none, rows [ry, ry + rows). What lies outside a matrix or is padding becomes zero.
+  // Stages left rows [ly, ly + rows) as half `half` of the ring, and rows [ry, ry + rows) of kMats
+  // right matrices (all or none). Elements outside a matrix and padding are zero.
   template <int kMats>
   __device__ __forceinline__ void stage(StagingWalk walk, const PairGroup<float>& pairs, int half,
                                         int ly, int ry, const SlabColumns& columns) const {
@@ -121,7 +121,7 @@ class SharedTiles {
 #pragma unroll
       for (int k = 0; k < kMats; ++k) {
         r[k] = element(rights, matrix, inside, ry + walk.y, columns.right + walk.x);
-        if (k + 1 < rights.count) matrix += rights.size;  // one that does not exist: the last again
+        if (k + 1 < rights.count) matrix += rights.size;  // a missing matrix: the last again
       }
       if (walk.at < walk.end) {
         left[walk.at] = l;
@@ -140,8 +140,8 @@ class SharedTiles {
     }
   }
 
-  // Adds the products of rows [begin, end) of the right tile with the left rows `up` rows above
-  // the same rows of half `half`.
+  // Adds the products of rows [begin, end) of the right tile with the left rows that are `up` rows
+  // above the same rows of half `half`.
   __device__ __forceinline__ void add(int half, int up, int begin, int end,
                                       float (&sums)[kRights][kParts]) const {
     const int shift = half * tile_ - up * pitch_;
@@ -160,14 +160,14 @@ class SharedTiles {
   }
 
  private:
-  // Floats that a lane reads at once: as many as there are registers for.
+  // Floats per read of a lane: as many as the registers allow.
   static constexpr int kRead = kRights < 8 ? kWide : kWide / 2;
   using Read = Vector<kRead>;
   static __device__ __forceinline__ Read read(const float* at) {
     return *reinterpret_cast<const Read*>(at);
   }
 
-  // Offsets fit 32 bits; see supports().
+  // Offsets fit in 32 bits; see supports().
   static __device__ __forceinline__ float element(const MatrixRun<float>& m, const float* matrix,
                                                   bool inside, int y, int x) {
     const bool exists = inside && static_cast<unsigned>(y) < static_cast<unsigned>(m.rows);
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(kMostThreads, kRights == 1 ? 2 : 1)
     std::uint32_t r = group;
     const std::uint32_t l = staging.groups_of_a_left.split(r);
     PairGroup<float> pairs(q, static_cast<int>(l), static_cast<int>(r), 1, kRights, left, right);
-    // Or it is computed anew for each element.
+    // Opaque: otherwise the pointers are computed again for each element.
     pairs.lefts.first = left + opaque(pairs.lefts.first - left);
     pairs.rights.first = right + opaque(pairs.rights.first - right);
     for (int row = static_cast<int>(blockIdx.y) * warps; row < q.out_rows;
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kMostThreads, kRights == 1 ? 2 : 1)
         const StagingWalk walk = tiles.walk(staging.strided);
         const SlabColumns columns = {x.first + at, x.first + at + sx, cols};
         int half = 0;
-        // Left rows before the first ones, for shifts further down.
+        // The left rows before the first ones, for shifts further down.
         if (begin > sy) tiles.template stage<0>(walk, pairs, 1, begin - sy - warps, 0, columns);
         for (int y = begin; y < stop; y += warps, half ^= 1) {
           tiles.template stage<kRights>(walk, pairs, half, y - sy, y, columns);
@@ -251,15 +251,15 @@ using Kernel = void (*)(DeviceProblem, Staging, const float*, const float*, floa
 const bool kKernels = add_kernels<RightMats>(
     XCORR_ID, [](auto rights) -> Kernel { return shared_memory_kernel<rights()>; });
 
-// The widest overlap of the window: that of its shift nearest to those where one matrix contains
-// the other.
+// The widest overlap of the window. It is at the shift nearest to those at which one matrix
+// contains the other.
 Index widest_overlap(const Problem& q) {
   const Shifts& sx = q.window.sx;
   const Index contained = std::min<Index>(0, q.right.cols - q.left.cols);
   return overlap(q.left.cols, q.right.cols, std::min(std::max(sx.first, contained), sx.last)).count;
 }
 
-// What a point makes of a problem.
+// The division of a problem for a point.
 struct SlabWork {
   explicit SlabWork(const PlanRequest& request) {
     const Problem& q = request.problem;

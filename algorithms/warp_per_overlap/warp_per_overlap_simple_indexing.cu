@@ -1,13 +1,12 @@
 // Warp-per-overlap with simple indexing (thesis 3.6.2): derived from warp_per_overlap, whose lanes
 // walk the flattened overlap. Here lane t takes columns t, t + 32 and so on of every row. The loads
-// of a warp are consecutive, and the next row is one addition away instead of five. But where the
-// rows of an overlap are not a multiple of 32 wide, lanes idle in every row: half of them on
-// average at 32 x 32.
+// of a warp are consecutive, and the next row needs one addition instead of five. If the width of
+// an overlap is not a multiple of 32, lanes idle in every row: half of them on average at 32 x 32.
 //
 // Forms: one-to-one; fp32.
 // Parameters, run-time:
 //   overlaps_per_block  4, 16, 32  warps of a block, as in warp_per_overlap
-// Limits: as warp_per_overlap.
+// Limits: those of warp_per_overlap.
 // Measured (H200, one-to-one, 64 x 64): 14 instructions of a warp for each FMA, in which many lanes
 // idle; they are issued in 57 % of the cycles.
 #include "algorithms/warp_per_overlap/overlap_tasks.hpp"
@@ -16,7 +15,7 @@
 namespace xcorr::warp_per_overlap {
 namespace {
 
-// This lane's share of the sum over an overlap.
+// The partial sum of this lane over an overlap.
 template <bool kSamePitch>
 __device__ __forceinline__ float column_sum(const PairOverlap<float>& whole, int rows_of_a_part) {
   float sums[kFlatStep] = {};

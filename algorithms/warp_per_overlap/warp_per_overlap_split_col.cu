@@ -1,9 +1,10 @@
-// Warp-per-overlap with split-col (paper section 3.3): derived from warp_per_overlap_split_row, which
-// cuts each overlap into stripes of rows. Here it is cut into stripes of columns. A warp computes
-// one stripe of one output, and the stripes of an output are added atomically. Every call clears
-// the output first. An overlap of one stripe is written, and where all are, nothing is cleared.
-// Matrices are stored row by row, so that the lanes of a warp read narrow pieces of many rows: the
-// paper says that stripes of rows are better there, and this variant exists to measure by how much.
+// Warp-per-overlap with split-col (paper section 3.3): derived from warp_per_overlap_split_row,
+// which cuts each overlap into stripes of rows. Here it is cut into stripes of columns. A warp
+// computes one stripe of one output, and the stripes of an output are added atomically to an output
+// that every call clears first. An overlap of one stripe is written without addition; if all are,
+// nothing is cleared. Matrices are stored row by row, so that the lanes of a warp read narrow
+// pieces of many rows. The paper says that stripes of rows are better there; this variant measures
+// by how much.
 //
 // Forms: all; fp32.
 // Parameters, run-time:
@@ -12,7 +13,8 @@
 //                                            rows and columns exchanged)
 //   cols_per_warp       1, 8, 16             columns of a stripe; one column of 32 rows is 32 pieces
 //                                            of memory, 16 columns are 2 or 3
-// Limits: as warp_per_overlap; at most 2^30 stripes. Sums depend on the order of the additions.
+// Limits: those of warp_per_overlap; at most 2^30 stripes. Sums depend on the order of the
+// additions.
 #include "algorithms/blocks/row_distribution.hpp"
 #include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
@@ -20,7 +22,8 @@
 namespace xcorr::warp_per_overlap {
 namespace {
 
-// Rows and columns exchanged: its distribution of rows is one of the columns of `q`.
+// The problem with rows and columns exchanged. Its distribution of rows distributes the columns of
+// `q`.
 Problem transposed(Problem q) {
   std::swap(q.left.rows, q.left.cols);
   std::swap(q.right.rows, q.right.cols);
@@ -39,7 +42,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   if (task >= tasks.count) return;
   std::uint32_t row = task;
   const Stripe stripe = cols.stripe(static_cast<int>(rows.split(row)));
-  if (stripe.first == stripe.end) return;  // a surplus task
+  if (stripe.first == stripe.end) return;  // an unused task
   const int sy = q.first_sy + static_cast<int>(row), sx = q.first_sx + stripe.row;
   const Span y(q.left_rows, q.right_rows, sy);
   Span x(q.left_cols, q.right_cols, sx);
@@ -68,7 +71,7 @@ RowDistribution distribution(const PlanRequest& request) {
           request.params.get_int("cols_per_warp")};
 }
 
-// The grid of OverlapPlan, with the tasks of a pair numbered the other way.
+// The grid of OverlapPlan, but tasks of a pair are numbered with the rows fastest.
 class SplitColPlan final : public DevicePlan<float> {
  public:
   SplitColPlan(const Problem& q, int warps, const RowDistribution& cols)

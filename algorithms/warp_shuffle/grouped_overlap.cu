@@ -1,11 +1,12 @@
-// Grouped-overlap (paper section 4.2.2, thesis 3.5.3): derived from warp_shuffle, for problems large
-// enough to do with fewer warps. A lane computes a group of s vertically adjacent outputs and takes
-// l left rows at a time, which meet l + s - 1 right rows. A step to the next column moves each left
-// row (two shuffles) and broadcasts a value of each right row (one): 3 l + s - 1 shuffles for l s
-// FMAs (15 for 16 with s = l = 4). l = 1 is the thesis's multirow-right (3.4.5).
+// Grouped-overlap (paper section 4.2.2, thesis 3.5.3): derived from warp_shuffle, for problems that
+// are large enough to need fewer warps. A lane computes a group of s vertically adjacent outputs
+// and takes l left rows at a time, which are multiplied with l + s - 1 right rows. A step to the
+// next column moves each left row (two shuffles) and broadcasts a value of each right row (one
+// shuffle): 3 l + s - 1 shuffles for l s FMAs (15 for 16 with s = l = 4). l = 1 is the thesis's
+// multirow-right (3.4.5).
 //
 // Only some overlaps of a group contain its first and last left rows. The paper computes these rows
-// in phases of their own. Here they are computed as all others, and rows outside a matrix are zeros.
+// in separate phases. Here they are computed as all others, and rows outside a matrix are zeros.
 // This costs the steps of at most s + l - 2 more left rows.
 //
 // Forms: all; fp32.
@@ -15,7 +16,7 @@
 //   left_rows            1, 2, 4, 8  l. The same, but the number of tasks does not change
 // Parameters, run-time:
 //   warps_per_block  4, 8  warps of a block
-// Limits: as warp_shuffle.
+// Limits: those of warp_shuffle.
 // Measured (H200, one-to-one, 256 x 256, s = l = 4): the shuffle pipe is busy in 70 % of the
 // cycles, the FMA pipe in 19 %. An SM has only 7 warps on average, because near the end only the
 // warps with the largest overlaps still run.

@@ -1,6 +1,7 @@
 // Multi-matrix-both (paper section 4.3.2, thesis 3.5.2): derived from multi_matrix_right, for
-// n-to-m, where several left matrices meet the same right ones. A lane computes the same shift of
-// all pairs of l lefts and r rights. l r FMAs take 2 l + r shuffles: 12 for 16 FMAs with l = r = 4.
+// n-to-m, where several left matrices are correlated with the same right matrices. A lane computes
+// the same shift of all pairs of l lefts and r rights. l r FMAs need 2 l + r shuffles: 12 for 16
+// FMAs with l = r = 4.
 //
 // Forms: n-to-m; fp32.
 // Parameters, compile-time:
@@ -9,7 +10,7 @@
 //   right_mats  1, 2, 4  r: the same
 // Parameters, run-time:
 //   warps_per_block  4, 8  warps of a block
-// Limits: as warp_shuffle; a last group that is not full takes as long as a full one.
+// Limits: those of warp_shuffle; an incomplete last group takes as long as a complete group.
 // Measured (H200, 32:32, 64 x 64, l = r = 4): the shuffle pipe is busy in 93 % of the cycles, the
 // FMA pipe in 31 %.
 #include "algorithms/blocks/points.hpp"

@@ -1,7 +1,7 @@
 // Multi-matrix-both with grouped-overlap (paper section 4.3.3 and Fig. 13): the largest tile of the
 // family. A lane computes s vertically adjacent outputs of all pairs of a lefts and b rights and
-// takes l left rows at a time. a b s l FMAs take 2 a l + b (s + l - 1) shuffles: 60 for 256 FMAs
-// with four of each, where the FMA units become the limit.
+// takes l left rows at a time. a b s l FMAs need 2 a l + b (s + l - 1) shuffles: 60 for 256 FMAs if
+// all four are 4. There the FMA units become the limit.
 //
 // Forms: n-to-m; fp32.
 // Parameters, compile-time:
@@ -11,7 +11,7 @@
 //   left_rows            1, 2, 4  l
 // Parameters, run-time:
 //   warps_per_block  4, 8  warps of a block
-// Limits: as grouped_overlap and multi_matrix_both.
+// Limits: those of grouped_overlap and multi_matrix_both.
 // Measured (H200, 32:32, 128 x 128, a = b = 2, s = l = 4): the shuffle pipe is busy in 80 % of the
 // cycles, the FMA pipe in 42 %. 119 registers leave an SM 16 of its 64 warps, too few to hide the
 // latency of every shuffle.

@@ -1,6 +1,6 @@
 // Multi-matrix-both with split-row (paper section 4.3.3): multi_matrix_both whose overlaps are cut
-// into stripes of rows as in split_row, for few matrices that do not fill the GPU. l r FMAs take 2
-// l + r shuffles; a stripe ends with l r atomic additions of each lane.
+// into stripes of rows as in split_row, for few matrices that do not fill the GPU. l r FMAs need 2
+// l + r shuffles. At the end of a stripe each lane makes l r atomic additions.
 //
 // Forms: n-to-m; fp32.
 // Parameters, compile-time:
@@ -10,7 +10,7 @@
 //   warps_per_block  4, 8                       warps of a block
 //   distribution     none, rectangle, triangle  as in split_row
 //   rows_per_thread  1, 4, 8, 16                as in split_row
-// Limits: as split_row and multi_matrix_both.
+// Limits: those of split_row and multi_matrix_both.
 // Measured (H200, 32:32, 64 x 64, l = r = 4, 4 rows): the shuffle pipe is busy in 94 % of the
 // cycles, the FMA pipe in 32 %.
 #include "algorithms/blocks/points.hpp"
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
   const int task = tiles.task();
   if (!tiles.exists(task)) return;
   const Stripe stripe = rows.stripe(task);
-  if (stripe.first == stripe.end) return;  // a surplus task
+  if (stripe.first == stripe.end) return;  // an unused task
   tiles.for_each<kLeftMats, kRightMats>(
       q, left, right, [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
         WarpTile<float, kLeftMats, kRightMats, 1, 1> tile;

@@ -1,6 +1,7 @@
 // Multi-matrix-right (paper section 4.3.1, thesis 3.4.4): derived from warp_shuffle, for forms in
-// which a left matrix meets several right ones. A lane computes the same shift against r of them.
-// The left row moves once for all r, so r FMAs take r + 2 shuffles, not 3 r.
+// which a left matrix is correlated with several right matrices. A lane computes the same shift for
+// r of them. The left row moves once for all r right matrices, so that r FMAs need r + 2 shuffles
+// instead of 3 r.
 //
 // Forms: one-to-many, n-to-mn, n-to-m; fp32.
 // Parameters, compile-time:
@@ -11,7 +12,7 @@
 //   streams          one_kernel, 1, 8, 20  n-to-mn: one kernel for all left matrices, or one launch
 //                                          for each of them over this many streams (paper section
 //                                          5.3.4)
-// Limits: as warp_shuffle; a last group that is not full takes as long as a full one.
+// Limits: those of warp_shuffle; an incomplete last group takes as long as a complete group.
 // Measured (H200, 1:32, 128 x 128, r = 8): the shuffle pipe is busy in 94 % of the cycles, the FMA
 // pipe in 19 %.
 #include "algorithms/blocks/points.hpp"

@@ -1,6 +1,6 @@
 // Multi-matrix-right with grouped-overlap (paper section 4.3.3, thesis 3.5.5): the tile of
 // grouped_overlap for several right matrices at once. With r right matrices, s overlaps and l left
-// rows, r l s FMAs take 2 l + r (s + l - 1) shuffles: the left rows move once for all r.
+// rows, r l s FMAs need 2 l + r (s + l - 1) shuffles: the left rows move once for all r.
 //
 // Forms: one-to-many, n-to-mn, n-to-m; fp32.
 // Parameters, compile-time:
@@ -10,7 +10,7 @@
 // Parameters, run-time:
 //   warps_per_block  4, 8                  warps of a block
 //   streams          one_kernel, 1, 8, 20  as in multi_matrix_right
-// Limits: as grouped_overlap and multi_matrix_right.
+// Limits: those of grouped_overlap and multi_matrix_right.
 // Measured (H200, 1:32, 256 x 256, four of each): the shuffle pipe is busy in 88 % of the cycles,
 // the FMA pipe in 39 %. 128 registers leave an SM 16 of its 64 warps.
 #include "algorithms/blocks/points.hpp"

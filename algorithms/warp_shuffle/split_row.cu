@@ -1,9 +1,9 @@
-// Split-row (paper section 4.2.1, thesis 3.4.2, "work distribution"): derived from warp_shuffle, for
-// problems with too few overlaps to fill the GPU. Each overlap is cut into stripes of rows. A warp
-// computes one stripe for 32 neighbouring shifts, and the stripes of an overlap are added
-// atomically. Every call clears the output first. An overlap of one stripe is written, and where
-// all are, nothing is cleared. An FMA still takes three shuffles; there are more warps, of more
-// equal size.
+// Split-row (paper section 4.2.1, thesis 3.4.2, "work distribution"): derived from warp_shuffle,
+// for problems with too few overlaps to fill the GPU. Each overlap is cut into stripes of rows. A
+// warp computes one stripe for 32 neighbouring shifts, and the stripes of an overlap are added
+// atomically to an output that every call clears first. An overlap of one stripe is written without
+// addition; if all are, nothing is cleared. An FMA still needs three shuffles. There are more
+// warps, with more equal work.
 //
 // Forms: all; fp32.
 // Parameters, run-time:
@@ -13,7 +13,7 @@
 //   rows_per_thread  1, 2, 4, 8, 16             rows of a stripe; fewer rows make more warps, each
 //                                               with its loads, index arithmetic and 32 atomic
 //                                               additions
-// Limits: as warp_shuffle; at most 2^30 stripes. Sums depend on the order of the additions.
+// Limits: those of warp_shuffle; at most 2^30 stripes. Sums depend on the order of the additions.
 // Measured (H200, one-to-one), shuffle pipe and FMA pipe: busy in 98 % and 12 % of the cycles at
 // 256 x 256 with 4 rows; in 80 % and 17 % at 64 x 64 with 1 row, where half of the instructions are
 // not for products.
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, blocks_of_an_
   const int task = tiles.task();
   if (!tiles.exists(task)) return;
   const Stripe stripe = rows.stripe(task);
-  if (stripe.first == stripe.end) return;  // a surplus task
+  if (stripe.first == stripe.end) return;  // an unused task
   tiles.for_each<1, 1>(q, left, right,
                        [&](const PairGroup<float>& pair, const WarpColumns& columns) {
                          WarpTile<float, 1, 1, 1, 1> tile;

@@ -1,15 +1,15 @@
-// The plan of a kernel whose warps each take 32 neighbouring shifts: the grid, the clear, and the
+// The plan of a kernel whose warps take 32 neighbouring shifts each: the grid, the clear, and the
 // two ways of n-to-mn.
 //
-// Grid: x are the tasks of 32 output columns (`warps_per_block` of them in a block of threads), y
-// the groups of pairs, z the blocks of columns; y and z are walked in a stride. Tasks and groups
-// are what the variant makes of them: rows, groups of rows, stripes; pairs, groups of matrices.
+// Grid: x is the tasks of 32 output columns (`warps_per_block` tasks per block of threads), y the
+// groups of pairs, z the blocks of columns; y and z are in a stride. The variant defines a task (a
+// row, a group of rows, a stripe) and a group (a pair, a group of matrices).
 //
-// Overlaps in the middle of the output are larger than those at its rim, and a kernel ends with its
-// last warp. So the blocks of columns are given out from the middle to the rim, the largest first.
-// Where tasks are unequal too and blocks are few, the warps of a block take tasks that lie evenly
-// over all rows, whose work adds up to the same for every block; where blocks are many, neighbours,
-// which end together, and again those in the middle first.
+// Overlaps in the middle of the output are larger than those at its edge, and a kernel ends with
+// its last warp. Therefore blocks of columns start from the middle outwards, the largest first. If
+// tasks have unequal size too and there are few blocks, the warps of a block take tasks that are
+// spread evenly over all rows, so that all blocks have equal work. If there are many blocks, the
+// warps of a block take neighbours, which end together, and the tasks in the middle start first.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ namespace xcorr::warp_shuffle {
 inline constexpr int kMostWarpsPerBlock = 8;
 inline Axis warps_per_block_axis() { return {"warps_per_block", {"4", "8"}}; }
 
-// n-to-mn as the paper launches it (section 5.3.4): one launch for each left matrix, over this
-// number of streams; or one kernel with one more index, over the pairs of all left matrices.
+// n-to-mn as in the paper (section 5.3.4): one launch per left matrix, over this number of streams.
+// Or one kernel with an additional index, over the pairs of all left matrices.
 inline constexpr const char* kOneKernel = "one_kernel";
 inline Axis streams_axis() { return {"streams", {kOneKernel, "1", "8", "20"}}; }
 inline Support streams_fit(const PlanRequest& request) {
@@ -42,16 +42,16 @@ inline Support streams_and_steps_fit(const PlanRequest& request) {
   return streams ? steps_fit(request.problem) : streams;
 }
 
-// What a warp takes at once.
+// The work that a warp takes at once.
 struct WarpWork {
-  Index tasks = 0;  // of a block of columns
+  Index tasks = 0;  // per block of columns
   int left_mats = 1;
   int right_mats = 1;
-  bool equal = false;        // tasks are of equal size: neighbours share a block and what they load
-  bool accumulates = false;  // outputs are sums over tasks: they are cleared first
+  bool equal = false;        // tasks have equal size: neighbours share a block and its loads
+  bool accumulates = false;  // outputs are sums over tasks and are cleared first
 };
 
-// Which tiles a warp takes. Made on the host, given to the kernel by value.
+// The tiles of a warp. Set on the host, passed to the kernel by value.
 class WarpTiles {
  public:
   WarpTiles(const Problem& q, const WarpWork& work, int warps)
@@ -68,9 +68,9 @@ class WarpTiles {
 
   dim3 grid() const { return grid_; }
 
-  // Comes from lane 0, which tells the compiler that it is the same in all lanes: what depends on
-  // it needs one register for the warp, and loops bounded by it no check that the lanes are
-  // together.
+  // The shuffle from lane 0 tells the compiler that the value is the same in all lanes. Values
+  // derived from it need one register per warp, and loops bounded by it need no check for
+  // divergence.
   __device__ __forceinline__ int task() const {
     const auto block = static_cast<int>(blockIdx.x), blocks = static_cast<int>(gridDim.x);
     const auto warp = static_cast<int>(threadIdx.y), warps = static_cast<int>(blockDim.y);
@@ -82,7 +82,7 @@ class WarpTiles {
   }
   __device__ __forceinline__ bool exists(int task) const { return task < tasks_; }
 
-  // use(pairs, columns) for each group of kLeftMats x kRightMats pairs and block of columns.
+  // Calls use(pairs, columns) for each group of kLeftMats x kRightMats pairs and block of columns.
   template <int kLeftMats, int kRightMats, typename T, typename Use>
   __device__ __forceinline__ void for_each(const DeviceProblem& q, const T* left, const T* right,
                                            const Use& use) const {
@@ -103,12 +103,12 @@ class WarpTiles {
 
  private:
   enum class Order { neighbours, middle_first, spread };
-  // Times the warps of a block: up to so many blocks are few. Measured on an H200 in all forms:
-  // spread wins by up to a third below it and loses up to a fifth above, since a block keeps its
-  // place until its longest warp ends.
+  // Up to this number times warps_per_block, blocks are few. Measured on an H200 in all forms:
+  // spread is faster by up to a third below it and slower by up to a fifth above, because a block
+  // occupies an SM until its longest warp ends.
   static constexpr Index kFewBlocksOfAWarp = small_if_emulated(256, 2);
 
-  // Number `rank` of `count` things in the order of their distance from the middle.
+  // The index with rank `rank` among `count` indices ordered by distance from the middle.
   static __device__ __forceinline__ int from_middle(int rank, int count) {
     const int half = (rank + 1) / 2;
     return count / 2 + (rank % 2 == 0 ? half : -half);
@@ -134,7 +134,7 @@ class ShufflePlan final : public DevicePlan<T> {
         kernel_(kernel),
         extra_(extra...) {
     if (launched_.lefts == problem_.lefts) return;
-    // A single stream is the caller's.
+    // With a single stream, launches use the caller's stream.
     const Index streams = std::min<Index>(request.params.get_int("streams"), problem_.lefts);
     if (streams > 1) streams_ = std::make_unique<Streams>(static_cast<int>(streams));
   }
@@ -156,7 +156,7 @@ class ShufflePlan final : public DevicePlan<T> {
     if (streams_) streams_->join(call.stream);
   }
 
-  // All, or one left matrix with its rights.
+  // The whole problem, or one left matrix with its rights.
   static Problem of_one_launch(const PlanRequest& request) {
     Problem q = request.problem;
     if (!request.params.has("streams") || request.params.get("streams") == kOneKernel) return q;
@@ -167,7 +167,7 @@ class ShufflePlan final : public DevicePlan<T> {
   }
 
   using DevicePlan<T>::problem_;
-  Problem launched_;  // one launch
+  Problem launched_;  // the problem of one launch
   WarpTiles tiles_;
   dim3 block_;
   Kernel kernel_;

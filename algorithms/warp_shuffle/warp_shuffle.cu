@@ -9,12 +9,12 @@
 // Every 32 columns the buffer gets 32 new values. This makes three shuffles for each FMA. The other
 // variants of the family need fewer shuffles for each FMA, or use more warps.
 //
-// Forms: all; fp32, fp64 (each shuffle of a double is two).
+// Forms: all; fp32, fp64 (a shuffle of a double is two shuffles).
 // Parameters, run-time:
-//   warps_per_block  4, 8  warps of a block, each with an output row of its own
+//   warps_per_block  4, 8  warps of a block, one output row each
 // Limits: at most 2^30 rows or columns of a matrix and 2^31 - 1 pairs. Lanes beyond the last output
-// column, and lanes whose overlap does not contain the current column, multiply by zero. So an
-// infinity or a NaN may reach outputs whose overlaps do not contain it.
+// column, and lanes whose overlap does not contain the current column, multiply by zero. Therefore
+// an infinity or a NaN may reach outputs whose overlaps do not contain it.
 // Measured (H200, 8:8 n-to-m, 128 x 128): the shuffle pipe is busy in 98 % of the cycles, the FMA
 // pipe in 12 %. In one cycle an SM does the shuffle of one warp or the FMAs of four warps.
 #include "algorithms/warp_shuffle/warp_plan.hpp"

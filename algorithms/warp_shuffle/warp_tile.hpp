@@ -1,17 +1,16 @@
-// The core of the warp-shuffle family: a warp computes a tile of kLeftMats x kRightMats pairs of
-// matrices times kOverlaps vertically adjacent outputs for 32 neighbouring shifts, one a lane, and
+// The core of the warp-shuffle family. A warp computes a tile of kLeftMats x kRightMats pairs of
+// matrices and kOverlaps vertically adjacent outputs for 32 neighbouring shifts, one per lane, and
 // takes kLeftRows left rows at a time (paper sections 4.1 to 4.3).
 //
-// In a step to the next right column each left row moves by one in its 64-wide buffer (two
-// shuffles), each right row is broadcast from the lane that loaded it (one shuffle), and every
-// product of the tile is added: left row i of overlap o meets right row i + o. With a left and b
-// right matrices, s overlaps and l left rows that is a b s l FMAs to 2 a l + b (s + l - 1)
-// shuffles: 1 : 3 for one of each, r : r + 2 for r right matrices, l s : 3 l + s - 1 for grouped
+// In a step to the next right column each left row moves by one in its buffer of 64 items (two
+// shuffles), and each right row is broadcast from the lane that loaded it (one shuffle). Then all
+// products of the tile are added: left row i of overlap o times right row i + o. With a left and b
+// right matrices, s overlaps and l left rows this is a b s l FMAs for 2 a l + b (s + l - 1)
+// shuffles: 1 : 3 if all are 1, r : r + 2 for r right matrices, l s : 3 l + s - 1 for grouped
 // overlaps, l r : 2 l + r for l left and r right matrices.
 //
-// What lies outside a matrix enters the buffers as zero; so corner cases, rows that the tile does
-// not divide, and matrices that do not exist cost no condition in the steps, and only outputs that
-// exist are written.
+// Elements outside a matrix are zero in the buffers. Therefore edges, incomplete tiles and missing
+// matrices need no conditions in the steps. Only outputs that exist are written.
 #pragma once
 
 #include "algorithms/blocks/overlap_geometry.hpp"
@@ -21,9 +20,9 @@
 
 namespace xcorr::warp_shuffle {
 
-// Blocks of kMostWarpsPerBlock warps that an SM is to hold at once: as many as its registers
-// suffice for, with those of the tile's sums, buffers and addresses and 36 others. For
-// __launch_bounds__: without it the compiler assumes more blocks and spills registers.
+// Blocks of kMostWarpsPerBlock warps per SM: as many as its registers allow, with those of the
+// tile's sums, buffers and addresses and 36 others. For __launch_bounds__: without it the compiler
+// assumes more blocks and spills registers.
 __host__ __device__ constexpr int blocks_of_an_sm(int left_mats, int right_mats, int overlaps,
                                                   int left_rows) {
   const int registers = left_mats * right_mats * overlaps + 2 * left_mats * left_rows +
@@ -56,7 +55,7 @@ class WarpTile {
             y, x - at.sx + warp::kSize - opaque(lane), end,
             [&](int i, int k, T value) { left.set_top(i * kLeftRows + k, value); });
         const int steps = at.end - x < warp::kSize ? at.end - x : warp::kSize;
-        // Steps beyond `steps` meet zeros.
+        // Steps beyond `steps` multiply by zeros.
         if constexpr (kStays) {
 #pragma unroll
           for (int first = 0; first < warp::kSize; first += kUnrolled) {
@@ -84,14 +83,14 @@ class WarpTile {
     }
   }
 
-  // Writes the sums of what exists; `kAdd` adds them to what is there.
+  // Writes the sums of outputs that exist; with `kAdd` adds them to the stored values.
   template <bool kAdd = false>
   __device__ __forceinline__ void write(const DeviceProblem& q, const PairGroup<T>& pairs,
                                         const WarpColumns& at, int row, int rows, T* out) const {
     const int lane = opaque(warp::lane());
     if (lane >= at.lanes) return;
     out += pairs.first_pair * q.out_size + static_cast<Index>(row) * q.out_cols + at.out + lane;
-    // Opaque, or the distances of all outputs would be kept in registers through all tasks.
+    // Opaque: otherwise the offsets of all outputs would stay in registers during all tasks.
     const Index size = static_cast<Index>(opaque(q.out_rows)) * q.out_cols;
 #pragma unroll
     for (int i = 0; i < kLeftMats; ++i) {
@@ -116,7 +115,7 @@ class WarpTile {
     }
   }
 
-  // Writes the sums of a stripe, or adds them where the overlap has several.
+  // Writes the sums of a stripe, or adds them if the overlap has several stripes.
   __device__ __forceinline__ void write_stripe(const DeviceProblem& q, const PairGroup<T>& pairs,
                                                const WarpColumns& at, const Stripe& stripe,
                                                T* out) const {
@@ -130,9 +129,8 @@ class WarpTile {
  private:
   static constexpr int kRightRows = kOverlaps + kLeftRows - 1;
   static constexpr int kFmas = kLeftMats * kRightMats * kOverlaps * kLeftRows;
-  // Steps in a row without a branch: enough shuffles in flight where an SM has one warp, few enough
-  // to waste little on the last columns. The 32 steps of a large tile do not fit the instruction
-  // cache: there the buffers move.
+  // Unrolled steps: enough shuffles in flight for an SM with one warp, and little waste on the last
+  // columns. The 32 steps of a large tile do not fit the instruction cache: there the buffers move.
   static constexpr int kUnrolled = 4;
   static constexpr bool kStays = Buffers<T, 1>::kMayStay && kFmas <= 16;
 

@@ -1,28 +1,28 @@
 // Autocorrelation by the theorem of Wiener and Khinchin: the inverse transform of the squared
-// magnitudes of the image's spectrum. Derived from cufft, which pads an image to a plane, transforms
-// all of the plane there and back, and then crops. Here
+// magnitudes of the image's spectrum. Derived from cufft, which pads an image to a plane,
+// transforms the whole plane forward and back, and then crops. Here
 //
-// - rows of padding are not transformed, nor are rows of shifts back that the window does not have;
-// - a block has a few whole columns in shared memory, and transforms them forward, takes the squared
+// - rows of padding are not transformed, and neither are rows of shifts outside the window;
+// - a block has a few whole columns in shared memory, transforms them forward, computes the squared
 //   magnitudes and transforms them back, so that a plane of products is never in global memory;
-// - padding is in the loads of the first pass, the crop in the stores of the last one;
+// - padding is part of the loads of the first pass, the crop part of the stores of the last pass;
 // - two real rows are transformed as one complex row, and two columns of squared magnitudes, which
 //   are real, as one complex column;
-// - where the window has both halves of the plane, half of the rows are the others turned around.
+// - if the window has both halves of the plane, half of the rows are mirror images of the others.
 //
-// So a call is three kernels (kernels.hpp). Transforms are passes of 3 to 16 values in registers
+// A call is three kernels (kernels.hpp). Transforms are passes of 3 to 16 values in registers
 // (passes.hpp).
 //
-// Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only.
+// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only.
 // Parameters:
-//   columns  2, 4              of a block, compile-time
+//   columns  2, 4              per block, compile-time
 //   lengths  smooth, power     run-time: 2^a 3^b 5^c of least cost, or a power of two
-// Phases: forward (rows), hadamard (columns, with their two transforms), inverse (rows back).
-// Images are processed in chunks of 32 MiB of spectra, at least one image.
-// Limits: the columns of a block, twice, must fit in shared memory. On an H200 rows and the largest
-// sy of the window are together at most 3072 (columns=4) or 6400 (columns=2), columns and the largest
-// sx at most 12,800; above, see cufft. An infinity or a NaN may reach outputs whose overlaps do not
-// contain it.
+// Phases: forward (rows), hadamard (both transforms of columns), inverse (rows back). Images are
+// processed in chunks of 32 MiB of spectra, at least one image.
+// Limits: the columns of a block, twice, must fit in shared memory. On an H200 the sum of rows and
+// the largest sy of the window is at most 3072 (columns=4) or 6400 (columns=2), the sum of columns
+// and the largest sx at most 12,800; for larger problems see cufft. An infinity or a NaN may reach
+// outputs whose overlaps do not contain it.
 #include "algorithms/autocorrelation/autocorr_fft/kernels.hpp"
 #include "algorithms/blocks/padding.hpp"
 #include "algorithms/blocks/points.hpp"
@@ -56,7 +56,7 @@ struct FftMemory {
         products(workspace.take<Complex>(images * q.products_size)),
         bytes(workspace.bytes()) {}
 
-  Index images;  // of a chunk
+  Index images;  // per chunk
   Complex *roots_x, *roots_y, *spectra, *products;
   std::size_t bytes;
 };

@@ -1,6 +1,7 @@
 // The three kernels of a call: rows forward, columns, rows back. A block has all of its transforms
-// in shared memory. What the kernel before writes is no __restrict__ argument: a kernel may have
-// started when it is written, and such loads may come from a cache that does not see writes.
+// in shared memory. Arguments that the previous kernel writes are not __restrict__: a kernel may
+// start before they are written, and loads through __restrict__ may come from a cache that does not
+// see writes.
 #pragma once
 
 #include "algorithms/autocorrelation/autocorr_fft/passes.hpp"
@@ -11,11 +12,11 @@
 namespace xcorr::autocorrelation {
 
 inline constexpr int kMostRowThreads = 256, kMostColumnThreads = 640;
-// With this bound the compiler takes 64 registers, and two blocks of 512 threads fit on an SM.
+// With this bound the compiler uses 64 registers, and an SM holds two blocks of 512 threads.
 inline constexpr int kColumnBound = 1024;
 
-// What the kernels need of a problem. A tile is `columns` neighbouring columns of the half spectrum;
-// the spectra of a tile lie together, row after row, since one block reads them.
+// Launch parameters of a problem. A tile is `columns` neighbouring columns of the half spectrum;
+// the spectra of a tile are contiguous, row after row, since one block reads them.
 struct FftTasks {
   FftTasks(const Problem& q, Lengths lengths, int columns_of_tile)
       : window_rows(q),
@@ -57,15 +58,16 @@ struct FftTasks {
   float scale;
 };
 
-// (z + conj(w)) / 2 and (z - conj(w)) / 2i: of z = a + i b at k and w at -k the values of a and b at
-// k, where conjugates of a and b lie at -k.
+// (z + conj(w)) / 2 and (z - conj(w)) / 2i. With z = a + i b at k and w the value at -k, these are
+// a and b at k, if the values of a and b at -k are conjugates of those at k.
 __device__ __forceinline__ Complex part_of_pair(Complex z, Complex w, bool second) {
   const Complex one = second ? Complex{z.im, -z.re} : z;
   const Complex other = second ? Complex{w.im, w.re} : conj(w);
   return {0.5f * (one.re + other.re), 0.5f * (one.im + other.im)};
 }
 
-// Block: two rows of an image, as real and imaginary part of one transform, to their half spectra.
+// A block transforms two rows of an image, as real and imaginary part of one transform, and stores
+// their half spectra.
 static __global__ void __launch_bounds__(kMostRowThreads, 4)
     autocorr_fft_rows(FftTasks q, const Complex* __restrict__ roots,
                       const float* __restrict__ images, Complex* __restrict__ spectra) {
@@ -87,7 +89,7 @@ static __global__ void __launch_bounds__(kMostRowThreads, 4)
   buffers.turn();
   run_passes<1>(q.x, 1, q.x.count, roots, buffers);
   Complex* const to =
-      spectra + image * q.spectrum_size + 2 * pair * q.columns;  // both rows lie together
+      spectra + image * q.spectrum_size + 2 * pair * q.columns;  // both rows are contiguous
   const int tile_size = 2 * q.row_pairs * q.columns;
   for (int bin = static_cast<int>(threadIdx.x); bin < q.tiles * q.columns;
        bin += static_cast<int>(blockDim.x)) {
@@ -104,8 +106,9 @@ static __global__ void __launch_bounds__(kMostRowThreads, 4)
   }
 }
 
-// Block: the columns of a tile. Forward, squared magnitudes, back; the rows of shifts that are
-// computed are written. A squared magnitude is real, so that two columns go back as one complex one.
+// A block processes the columns of a tile: forward transform, squared magnitudes, inverse
+// transform. It writes the computed rows of shifts. A squared magnitude is real, so that two
+// columns are transformed back as one complex column.
 template <int kColumns>
 __global__ void __launch_bounds__(kColumnBound)
     autocorr_fft_columns(FftTasks q, const Complex* __restrict__ roots, const Complex* spectra,
@@ -136,7 +139,7 @@ __global__ void __launch_bounds__(kColumnBound)
         squares[y * kColumns + column] = q.scale * (value.re * value.re + value.im * value.im);
       });
   buffers.turn();
-  // A forward transform leaves at position k what the inverse one has at -k.
+  // A forward transform yields at position k the value of the inverse transform at -k.
   run_passes<kPairs>(q.y, 0, q.y.count, roots, buffers);
   const int pitch = q.tiles * kColumns;
   Complex* const to = products + image * q.products_size + tile * kColumns;
@@ -151,7 +154,8 @@ __global__ void __launch_bounds__(kColumnBound)
   }
 }
 
-// Block: two rows of shifts, as real and imaginary part of one transform back, to the output.
+// A block transforms two rows of shifts back, as real and imaginary part of one transform, and
+// stores the output.
 static __global__ void __launch_bounds__(kMostRowThreads, 2)
     autocorr_fft_rows_back(FftTasks q, const Complex* __restrict__ roots, const Complex* products,
                            float* __restrict__ out) {

@@ -1,4 +1,4 @@
-// The lengths of transforms, and the passes of which a transform is made.
+// The lengths of transforms, and the passes of a transform.
 #pragma once
 
 #include <algorithm>
@@ -11,27 +11,27 @@
 
 namespace xcorr::autocorrelation {
 
-// Lengths of the short transforms in registers (passes.hpp), the longest first.
+// Lengths of the short transforms in registers (passes.hpp), in descending order.
 inline constexpr std::array<int, 8> kRadices = {16, 12, 10, 8, 6, 5, 4, 3};
 inline constexpr int kMostPasses = 8;
 
-// A pass makes `tasks` short transforms of `radix` values. A task is within + before * group. Its
-// values come from group * read_pitch + within + k * read_step and go to
-// group * write_pitch + within + k * before. The pitches are odd, so that threads that access a column
-// meet different banks; before the first pass and after the last one the order is natural.
+// A pass computes `tasks` short transforms of `radix` values. Task number = within + before *
+// group. It reads values from group * read_pitch + within + k * read_step and writes them to group
+// * write_pitch + within + k * before. The pitches are odd, so that threads that access a column
+// use different banks. The order is natural before the first and after the last pass.
 struct Pass {
   int radix = 0;
   int tasks = 0;
-  int before = 1;  // product of the radices of the passes before
+  int before = 1;  // product of the radices of the previous passes
   Divider by_before;
   int read_pitch = 1, read_step = 0, write_pitch = 0;
-  int root_step = 0;  // in the table of roots, from a root of radix * before to the next
+  int root_step = 0;  // in the table of roots, between roots of order radix * before
 };
 
-// A transform of `length` values in two passes or more; count is 0 where the length has none.
+// A transform of `length` values in two or more passes; count is 0 if the length has none.
 struct Passes {
   int length = 0, count = 0;
-  int elements = 0;  // of a buffer between passes
+  int elements = 0;  // elements of a buffer between passes
   Pass pass[kMostPasses];
 };
 
@@ -39,8 +39,9 @@ namespace lengths_detail {
 
 using Radices = std::array<int, kMostPasses>;
 
-// Of all `count` radices whose product is n, the longest first, those whose shortest is longest go to
-// `best`; places before `at` are chosen, and kRadices[first] is the longest one that may follow.
+// Finds the `count` radices with product n, in descending order, whose smallest radix is largest,
+// and stores them in `best`. The radices before index `at` are chosen; kRadices[first] is the
+// largest radix that may follow.
 inline void factor(Index n, int count, Radices& chosen, int at, std::size_t first, Radices& best) {
   const auto last = static_cast<std::size_t>(count - 1);
   if (at == count) {
@@ -56,7 +57,7 @@ inline void factor(Index n, int count, Radices& chosen, int at, std::size_t firs
 
 }  // namespace lengths_detail
 
-// The fewest passes of a transform of n values, of about equal lengths, long ones first.
+// The fewest passes of a transform of n values, with similar lengths in descending order.
 inline Passes passes_of(Index n) {
   Passes result;
   lengths_detail::Radices chosen = {}, radices = {};
@@ -84,8 +85,8 @@ inline Passes passes_of(Index n) {
   return result;
 }
 
-// Which lengths are chosen: `smooth` has the least product of length and passes of all lengths that
-// have passes, `power` is a power of two.
+// How lengths are chosen: `smooth` minimises length times passes over all lengths that have passes,
+// `power` is a power of two.
 enum class Lengths { smooth, power };
 
 inline Passes choose_passes(Index least, Lengths lengths) {
@@ -111,8 +112,8 @@ inline Passes choose_passes(Index least, Lengths lengths) {
   return best;
 }
 
-// Threads, whole warps and at most `most`, that make the passes over `columns` transforms in the
-// fewest rounds; of equal numbers the smallest.
+// The number of threads, whole warps and at most `most`, that computes the passes over `columns`
+// transforms in the fewest rounds; the smallest such number.
 inline int choose_threads(const Passes& passes, int columns, int most) {
   int best = 0, best_rounds = std::numeric_limits<int>::max();
   for (int threads = warp::kSize; threads <= most; threads += warp::kSize) {

@@ -1,5 +1,6 @@
 // Transforms of a block: passes of short transforms in registers (Stockham's order, natural before
-// and after), between which values go through shared memory. Roots of one come from a table.
+// and after). Values are exchanged through shared memory between passes. Roots of one come from a
+// table.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +34,7 @@ __device__ __forceinline__ void transform5(Complex (&v)[5]) {
   v[3] = even2 - odd2;
 }
 
-// v becomes its transform, in natural order.
+// Replaces v by its transform, in natural order.
 template <int kRadix>
 __device__ __forceinline__ void short_transform(Complex (&v)[kRadix]) {
   if constexpr (kRadix == 3) {
@@ -58,8 +59,8 @@ __device__ __forceinline__ void short_transform(Complex (&v)[kRadix]) {
   }
 }
 
-// One pass over kColumns transforms: value read(place, column) and write(place, column, value), with
-// places as struct Pass says. All threads of the block call it; it has no barrier.
+// One pass over kColumns transforms: value read(place, column) and write(place, column, value),
+// with the places of struct Pass. All threads of the block call it. It contains no barrier.
 template <int kColumns, int kRadix, typename Read, typename Write>
 __device__ __forceinline__ void run_pass(const Pass& pass, const Complex* __restrict__ roots,
                                          const Read& read, const Write& write) {
@@ -120,7 +121,7 @@ struct Buffers {
   Complex* from;
   Complex* to;
 
-  // All threads have written `to`.
+  // Swaps the buffers after all threads have written `to`.
   __device__ __forceinline__ void turn() {
     block::barrier();
     Complex* const other = from;
@@ -129,8 +130,8 @@ struct Buffers {
   }
 };
 
-// Passes first .. end - 1 from a buffer to the other; the result is in buffers.from. The columns of a
-// place are neighbours in a buffer.
+// Runs passes first .. end - 1, each from one buffer to the other. The result is in buffers.from.
+// The columns of a place are neighbours in a buffer.
 template <int kColumns>
 __device__ __forceinline__ void run_passes(const Passes& passes, int first, int end,
                                            const Complex* __restrict__ roots, Buffers& buffers) {

@@ -1,6 +1,6 @@
-// The data movement of layout.hpp as callbacks inside cuFFT's kernels: the forward transform
-// loads from the unpadded inputs, the inverse stores into the outputs. Slots with all their rows
-// together, one real matrix each.
+// The data movement of layout.hpp as callbacks inside cuFFT's kernels: the forward transform loads
+// from the unpadded inputs, the inverse transform stores into the outputs. Only for slots with
+// contiguous rows and one real matrix each.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +13,15 @@
 namespace xcorr::fft {
 
 // Stores the chunk where the callbacks of a plan read it: in device memory, since cuFFT fixes the
-// address when it plans.
+// address during planning.
 template <typename T>
 __global__ void store_chunk(FftChunk<T>* to, FftChunk<T> chunk) {
   *to = chunk;
 }
 
-// Follows definitions of T, U (an unsigned type that counts a batch's elements) and
-// the constants below. One image a callback: cuFFT links an image once for each callback of a plan,
-// and would find others twice.
+// Follows the definitions of T, of U (an unsigned type that can count a batch's elements) and of
+// the constants below. Each callback has its own image: cuFFT links an image once per callback of a
+// plan and would find other callbacks twice.
 inline constexpr const char* kCallbackSource = R"(
 struct Info {  // FftChunk
   const T* left; const T* right; T* out;
@@ -60,7 +60,7 @@ __device__ void xcorr_crop(void*, unsigned long long offset, T value, void* call
 #endif
 )";
 
-// The definitions before that text; the callback is XCORR_PAD or XCORR_CROP.
+// Returns the definitions and kCallbackSource. `callback` is XCORR_PAD or XCORR_CROP.
 template <typename T>
 inline std::string callback_source(const FftGeometry& g, const char* callback) {
   const bool single = sizeof(T) == sizeof(float);

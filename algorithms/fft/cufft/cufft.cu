@@ -1,47 +1,47 @@
-// Correlation by transforms on cuFFT, as fast as library transforms allow: the FFT baseline. A step
-// from cufft_paper:
+// Correlation by transforms on cuFFT, as fast as library transforms allow: the FFT baseline.
+// Derived from cufft_paper:
 //
 // - Padded sizes are smooth, 2^a 3^b 5^c 7^d, and depend on the window (`padded_size`); those of
 //   cufft_paper are 2h x 2w.
 // - Two right matrices of one left are the real and the imaginary part of one complex matrix.
-//   Correlation with a real matrix is linear, so conj(left) * (right0 + i right1) holds both
-//   outputs, and nothing is unpacked. A complex transform moves fewer bytes than two real ones, in
-//   rows without an odd last element (measured: 0.76 to 0.88 of their time).
+//   Correlation with a real matrix is linear, so that conj(left) * (right0 + i right1) holds both
+//   outputs, and nothing is unpacked. A complex transform moves fewer bytes than two real
+//   transforms and has no odd last element per row (measured: 0.76 to 0.88 of their time).
 // - Rows of padding are not transformed (transform=complex_rows).
 // - One kernel multiplies all pairs of a chunk and scales them. Padding and the definition's layout
-//   are a kernel each, or parts of the transforms. All of them access 16 bytes at a time.
+//   are one kernel each, or parts of the transforms. All of them access 16 bytes at a time.
 // - Plans have fixed batches: forward plans over lefts and rights in one buffer, inverse plans over
 //   pairs. A problem with more than `chunk_mib` of spectra runs in equal chunks (rectangles of
-//   lefts and rights), so the workspace is bounded. With the smaller value a chunk stays in the L2
-//   cache from its product to its output.
+//   lefts and rights), so that the workspace is bounded. With the smaller value a chunk stays in
+//   the L2 cache from its product to its output.
 // - All launches of a call are replayed as one CUDA graph.
 //
 // Parameters, run time:
-//   callbacks  none:   pad, forward, hadamard, inverse and crop each have their launches.
-//              layout: the forward transform loads from the unpadded inputs and the inverse stores
-//                      into the outputs, through callbacks that NVRTC compiles (callbacks.hpp) and
-//                      cuFFT links into its kernels while it plans (plan_us has that cost). Two
-//                      launches less, but slower transforms: faster where launches take most of the
-//                      time. Always real transforms and small chunks.
-//   transform  real: one matrix a transform. complex: two rights a transform. complex_rows: the
-//              same, rows and columns apart. The complex ones have no point where a left has one
-//              right.
-//   chunk_mib  32 (L2 cache), 1024. The larger has no point where the smaller is one chunk.
-//   launch     stream: one launch after the other. graph: replayed. With other pointers than in the
-//              call before the graph is recorded again. A call with marked phases is not replayed.
+//   callbacks  none:   pad, forward, hadamard, inverse and crop are separate launches.
+//              layout: the forward transform loads from the unpadded inputs and the inverse
+//                      transform stores into the outputs, through callbacks that NVRTC compiles
+//                      (callbacks.hpp) and cuFFT links into its kernels while it plans (part of
+//                      plan_us). Two launches less, but slower transforms: faster where launches
+//                      take most of the time. Always with real transforms and small chunks.
+//   transform  real: one matrix per transform. complex: two rights per transform. complex_rows: the
+//              same, with separate transforms of rows and columns. The complex ones have no point
+//              if a left has one right.
+//   chunk_mib  32 (L2 cache), 1024. 1024 has no point where 32 needs only one chunk.
+//   launch     stream: one launch after the other. graph: replayed. If pointers differ from those
+//              of the previous call, the graph is recorded again. A call with marked phases is not
+//              replayed.
 //
 // Problems with fields: with boundary circular a transform has the shape of the matrices, whatever
-// its prime factors. The scores covariance and phase have kernels of their own between the
-// launches above, slow ones in float64 (scores.hpp). All of this with callbacks=none and
-// transform=real.
+// its prime factors. The scores covariance and phase have additional, slow kernels in float64
+// between the launches above (scores.hpp). All of this only with callbacks=none and transform=real.
 //
-// n-to-m transforms each matrix once while all spectra fit in kAllSpectraBytes. Beyond that, and in
-// the other forms, a chunk transforms its own lefts and rights.
+// n-to-m transforms each matrix once if all spectra fit in kAllSpectraBytes. Otherwise, and in the
+// other forms, each chunk transforms its lefts and rights.
 //
 // Forms: all four, any shapes, any window; fp32 and fp64. Phases: forward, hadamard, inverse;
-// kernels of padding and layout are the rest. Limits: a chunk is at least one slot of pairs, so a
-// huge transform takes what it needs. A short left with a very long right is padded to the length
-// of the right (no overlap-save). Not emulated.
+// kernels of padding and layout are `rest`. Limits: a chunk is at least one slot of pairs, so that
+// a huge transform can exceed chunk_mib. A short left with a very long right is padded to the
+// length of the right (no overlap-save). Not emulated.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -91,7 +91,7 @@ FftChunks chunks(const PlanRequest& request) {
   return chunks<T>(request, chunk_mib(request));
 }
 
-// With callbacks cuFFT says how much memory it needs only after linking, so a bound is reserved:
+// With callbacks cuFFT reports its memory only after linking. Therefore an upper bound is reserved:
 // one image of the batch.
 template <typename T>
 std::size_t reserved_for_callbacks(const FftGeometry& g) {
@@ -107,7 +107,7 @@ struct CufftMemory : FftMemory<T, typename CufftTypes<T>::Complex> {
         cleared(workspace.bytes()),
         norms(workspace.take<double>(
             q.fields.score.kind == ScoreKind::product ? 0 : matrix_norms(at.g))) {}
-  FftChunk<T>* chunk;  // what callbacks read
+  FftChunk<T>* chunk;  // read by callbacks
   std::size_t cleared;
   double* norms;  // of the matrices without their means
 };
@@ -153,7 +153,8 @@ class CufftPipeline final : public Plan {
 
   void compute(const Call& call) override {
     if (!replay_.replays(call)) return issue(call, true);
-    // With one chunk the callbacks get it before the graph starts; with several, inside the graph.
+    // A single chunk is stored for the callbacks before the graph starts; several chunks are stored
+    // inside the graph.
     if (callbacks_ && at_.single(problem_)) {
       store_for_callbacks(chunk(call, 0, 0, at_.chunk), static_cast<cudaStream_t>(call.stream));
     } else {
@@ -226,12 +227,12 @@ class CufftPipeline final : public Plan {
     if (!callbacks_) crop(g, of, images_out, T(1), stream);
   }
 
-  // Complex elements from the spectrum of a slot to that of the next.
+  // Complex elements between the spectra of neighbouring slots.
   Index slot() const { return at_.g.by_rows ? at_.g.pitch : at_.g.spectrum; }
 
-  // Stores the chunk where the callbacks read it, unless it is there already, as in the usual case
-  // of one chunk and unchanged pointers. A recorded call may be replayed at any time, so after one
-  // the chunk is always stored.
+  // Stores the chunk where the callbacks read it, unless it is stored already, as is usual with one
+  // chunk and unchanged pointers. A recorded call may be replayed at any time; after one, the chunk
+  // is always stored.
   void store_for_callbacks(const FftChunk<T>& of, cudaStream_t stream) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     check_cuda(cudaStreamIsCapturing(stream, &capture), "cudaStreamIsCapturing");
@@ -252,7 +253,7 @@ class CufftPipeline final : public Plan {
 
   void set_callback(CufftPlan<T>& plan, const char* name, const char* part,
                     cufftXtCallbackType type) {
-    // cuFFT reads the image and the pointer when it plans.
+    // cuFFT reads the image and the pointer during planning.
     images_.push_back(LtoCompiler::instance().compile(callback_source<T>(at_.g, part)));
     chunk_pointer_ = chunk_;
     check_cufft(cufftXtSetJITCallback(plan.handle(), name, images_.back().data(),
@@ -260,7 +261,7 @@ class CufftPipeline final : public Plan {
                 "cufftXtSetJITCallback");
   }
 #else
-  void set_callbacks() {}  // supports() says no
+  void set_callbacks() {}  // supports() rejects these points
 #endif
 
   Problem problem_;
@@ -269,7 +270,7 @@ class CufftPipeline final : public Plan {
   bool callbacks_;
   T* images_in_;
   Complex *lefts_, *rights_, *products_;
-  FftChunk<T>* chunk_;  // what callbacks read
+  FftChunk<T>* chunk_;  // read by callbacks
   double* norms_;       // of the matrices without their means
   void* chunk_pointer_ = nullptr;
   void* own_work_ = nullptr;

@@ -1,6 +1,6 @@
-// Callbacks that cuFFT links into its kernels at run time (cufftXtSetJITCallback): a piece of CUDA
-// C++ is compiled to LTO-IR by NVRTC, cuFFT links it through nvJitLink while it plans. NVRTC is
-// loaded at run time, so that a program runs where it is missing.
+// Callbacks that cuFFT links into its kernels at run time (cufftXtSetJITCallback). NVRTC compiles
+// CUDA C++ to LTO-IR, and cuFFT links it through nvJitLink while it plans. NVRTC is loaded at run
+// time, so that the program also runs without it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,12 +15,12 @@
 
 namespace xcorr::fft {
 
-// From CUDA 12.6 update 2 on.
+// CUDA 12.6 update 2.
 constexpr int kFirstCufftWithLto = 11300;
 
 class LtoCompiler {
  public:
-  // One for the process; `problem()` says why it cannot be used.
+  // One per process; `problem()` says why it cannot be used.
   static const LtoCompiler& instance() {
     static const LtoCompiler compiler;
     return compiler;
@@ -28,8 +28,8 @@ class LtoCompiler {
 
   const std::string& problem() const { return problem_; }
 
-  // LTO-IR of `source` for the current device. Macros would reach NVRTC's own headers: define names
-  // in the text.
+  // Compiles `source` to LTO-IR for the current device. Define names in the text: macros would
+  // affect NVRTC's headers.
   std::vector<char> compile(const std::string& source) const {
     int device = 0, major = 0, minor = 0;
     cudaGetDevice(&device);
@@ -77,7 +77,7 @@ class LtoCompiler {
     }
     const std::string major = std::to_string(CUDART_VERSION / 1000);
     void* nvrtc = open("libnvrtc.so." + major);
-    // cuFFT opens it itself; asking first turns a failing plan into a reason.
+    // cuFFT opens nvJitLink itself. Opening it here gives a reason instead of a failing plan.
     if (!nvrtc || !open("libnvJitLink.so." + major)) {
       const char* cause = dlerror();
       problem_ = std::string(nvrtc ? "nvJitLink" : "NVRTC") + " cannot be loaded (" +
@@ -93,7 +93,7 @@ class LtoCompiler {
     destroy_ = symbol<decltype(destroy_)>(nvrtc, "nvrtcDestroyProgram");
   }
 
-  // By the loader's own search, then beside the cuFFT that this process uses.
+  // Searches as the loader does, then in the folder of the cuFFT that this process uses.
   static void* open(const std::string& name) {
     if (void* library = dlopen(name.c_str(), RTLD_NOW)) return library;
     Dl_info cufft;

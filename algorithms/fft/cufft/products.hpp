@@ -8,22 +8,22 @@
 namespace xcorr::fft {
 
 constexpr std::uint32_t kHadamardThreads = 256;
-// Slots of products that a thread takes: a left spectrum is then read once for two products, and
-// 20 small matrices are enough threads to fill a GPU.
+// Slots of products per thread. With two slots a left spectrum is read once for two products, and
+// 20 small matrices still fill a GPU.
 constexpr int kHadamardSlots = 2;
 
-// `lines` lines of `vectors` accesses of 16 bytes in each slot; all lines of a slot together, or
-// line y of all slots. Right spectra are those of the item in its run (n-to-m) or of the slot,
-// which may be the product itself.
+// Arguments of hadamard_kernel: `lines` of `vectors` accesses of 16 bytes per slot. Either all
+// lines of a slot are contiguous, or line y of all slots. The right spectrum is that of the item in
+// its run (n-to-m), or that of the slot, which may be the product itself.
 template <typename T>
 struct Hadamard {
   using V = Wide<T, kWide<T>>;
   const V* left;
   const V* right;
   V* product;
-  Index in_line, out_line;     // accesses from line to line of inputs and products
-  Index vectors;               // accesses from slot to slot
-  Divider vector, group, run;  // accesses of a line; groups of slots; slots of a run
+  Index in_line, out_line;     // accesses between lines of inputs and of products
+  Index vectors;               // accesses between slots
+  Divider vector, group, run;  // accesses per line; groups of slots; slots per run
   std::uint32_t threads, slots, runs, items;
   bool shared_rights;
   T scale;
@@ -70,12 +70,13 @@ __global__ void __launch_bounds__(kHadamardThreads) hadamard_kernel(Hadamard<T> 
   }
 }
 
-// Products of the valid slots of a chunk: `runs` runs (one a left spectrum) of `items` slots each.
+// Computes the products of the valid slots of a chunk: `runs` runs (one per left spectrum) of
+// `items` slots.
 template <typename T>
 void hadamard(const FftGeometry& g, const void* left, const void* right, void* product, Index runs,
               Index items, bool shared_rights, void* stream) {
   using V = typename Hadamard<T>::V;
-  const Index complexes = kWide<T> / 2;  // of an access
+  const Index complexes = kWide<T> / 2;  // per access
   Hadamard<T> h{};
   h.left = static_cast<const V*>(left);
   h.right = static_cast<const V*>(right);

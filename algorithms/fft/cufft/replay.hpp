@@ -1,5 +1,6 @@
-// A computation of several launches replayed as one CUDA graph: the launches are recorded once, and
-// a call costs the host one launch. Worth some 15 % where kernels take a few microseconds each.
+// Replays a computation of several launches as one CUDA graph. The launches are recorded once, and
+// a call costs the host one launch. This saves about 15 % where kernels take a few microseconds
+// each.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,15 +22,15 @@ class Replay {
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
 
-  // Makes the graph with pointers that are not known yet, so that calls only have to update it:
-  // part of a plan's time. `issue(call)` launches into call.stream.
+  // Creates the graph before the pointers are known, so that calls only update it. This is part of
+  // the plan's time. `issue(call)` launches into call.stream.
   template <typename Issue>
   void prepare(Issue&& issue) {
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream of a graph");
     record({}, issue);
   }
 
-  // Whether a call is replayed: not one whose phases are marked or which is itself being recorded.
+  // Whether a call is replayed: not if its phases are marked or it is being recorded itself.
   bool replays(const Call& call) const {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     check_cuda(cudaStreamIsCapturing(static_cast<cudaStream_t>(call.stream), &capture),
@@ -37,7 +38,7 @@ class Replay {
     return stream_ && !call.marks && capture == cudaStreamCaptureStatusNone;
   }
 
-  // The call as recorded; with other pointers than last time it is recorded again.
+  // Replays the recorded call. If pointers differ from the last call, it is recorded again.
   template <typename Issue>
   void run(const Call& call, Issue&& issue) {
     if (call.left != recorded_.left || call.right != recorded_.right || call.out != recorded_.out) {
@@ -64,7 +65,7 @@ class Replay {
     check_cuda(cudaStreamEndCapture(stream_, &graph), "capture");
     cudaGraphExecUpdateResultInfo difference;
     if (executable_ && cudaGraphExecUpdate(executable_, graph, &difference) != cudaSuccess) {
-      cudaGetLastError();  // another shape of graph: not an error, made anew
+      cudaGetLastError();  // the shape of the graph differs: instantiated again, not an error
       cudaGraphExecDestroy(executable_);
       executable_ = nullptr;
     }

@@ -1,7 +1,7 @@
-// What cufft does for the scores covariance and phase (harness/problem/fields.hpp), with transform=real:
-// the means of the padded inputs are removed before the forward transform, and products of spectra
-// are weighted before the inverse one. Slow and right: means, moduli and weights are float64, and
-// every sum has one order.
+// The scores covariance and phase (harness/problem/fields.hpp) for cufft with transform=real. Means
+// of the padded inputs are removed before the forward transform, and products of spectra are
+// weighted before the inverse transform. Accuracy comes before speed: means, moduli and weights are
+// float64, and every sum has a fixed order.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace xcorr::fft {
 constexpr int kScoreThreads = kSumThreads;
 constexpr Index kMostScoreBlocks = small_if_emulated(Index{1} << 16, 3);  // along x
 
-// Padded images of the inputs, one matrix a slot.
+// Padded images of the inputs, one matrix per slot.
 template <typename T>
 struct PaddedInputs {
   T* images;
@@ -25,10 +25,10 @@ struct PaddedInputs {
   Shape left, right;
 };
 
-// Removes its mean from each matrix; the padding stays 0. A block takes slots in a stride. The mean
-// is removed in two parts, so that an offset of the data loses no bit of the difference. norms[slot]
-// becomes the norm of what is left. Of a matrix of equal elements that is 0: what rounding of the
-// mean left of them is far below the last place of an element.
+// Subtracts the mean from each matrix; the padding stays 0. A block takes slots in a stride. The
+// mean is subtracted in two parts, so that an offset of the data costs no bit of the difference.
+// norms[slot] is the norm of the result. For a matrix of equal elements it is 0: the rounding error
+// of the mean is far below the last place of an element.
 template <typename T>
 __global__ void __launch_bounds__(kScoreThreads)
     remove_means_kernel(PaddedInputs<T> of, double* norms) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kScoreThreads)
   }
 }
 
-// Doubles for `norms`.
+// The number of doubles in `norms`.
 inline Index matrix_norms(const FftGeometry& g) { return g.input_slots(); }
 
 template <typename T>
@@ -69,8 +69,8 @@ void remove_means(const FftGeometry& g, T* images, double* norms, void* stream) 
          dim3(kScoreThreads), 0, stream, of, norms);
 }
 
-// Spectra of a chunk as in Hadamard: `runs` runs (one a left spectrum) of `items` valid slots each.
-// Products may replace the right spectra.
+// Spectra of a chunk as in Hadamard: `runs` runs (one per left spectrum) of `items` valid slots
+// each. Products may overwrite the right spectra.
 template <typename T>
 struct PhaseArguments {
   using Bin = Wide<T, 2>;
@@ -81,16 +81,17 @@ struct PhaseArguments {
   const double* right_norms;
   Index slots, run, runs, items;
   bool shared_rights;
-  Index spectrum, pitch, rows, cols;  // cols: bins of a row that the transform uses
+  Index spectrum, pitch, rows, cols;  // cols: bins per row that the transform uses
   double exponent;
-  double floor;  // times both norms
+  double floor;  // is multiplied by both norms
   double scale;
 };
 
-// product = X / max(|X|, floor)^(1 - exponent), with X = conj(left) * right (phase_floor), in float64:
-// a product of float32 moduli could leave their range. Bin 0 becomes 0, and all of it where a norm
-// is 0. grid: bins (in a stride), slots (in a stride). Four blocks a multiprocessor leave a thread 64
-// registers; for sm_80 the compiler stops at 48 by itself, and spills.
+// product = X / max(|X|, floor)^(1 - exponent), with X = conj(left) * right (phase_floor). In
+// float64, because a product of float32 moduli can leave the range of float32. Bin 0 becomes 0, and
+// so do all bins where a norm is 0. grid: bins in a stride (x), slots in a stride (y). With four
+// blocks per SM a thread has 64 registers; for sm_80 the compiler stops at 48 without this limit,
+// and spills.
 template <typename T>
 __global__ void __launch_bounds__(kScoreThreads, 4) phase_kernel(PhaseArguments<T> a) {
   for (Index slot = blockIdx.y; slot < a.slots; slot += gridDim.y) {
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(kScoreThreads, 4) phase_kernel(PhaseArguments<
       const double re = lx * rx + ly * ry, im = lx * ry - ly * rx;
       const double modulus = sqrt(re * re + im * im);
       const double by = modulus > floor ? modulus : floor;
-      // Times 0 and not 0, so that what is no number stays none.
+      // Multiplied by 0, not set to 0, so that a NaN stays a NaN.
       const double weight = i == 0 || !(floor > 0)
                                 ? 0
                                 : a.scale * (a.exponent == 0 ? 1 / by : pow(by, a.exponent - 1));
@@ -116,8 +117,8 @@ __global__ void __launch_bounds__(kScoreThreads, 4) phase_kernel(PhaseArguments<
   }
 }
 
-// The weighted products of the valid slots of a chunk, as hadamard makes plain ones, of spectra of
-// matrices without means.
+// Computes the weighted products of the valid slots of a chunk, for spectra of matrices without
+// means. hadamard() computes the plain products.
 template <typename T>
 void phase_products(const FftGeometry& g, const void* left, const void* right,
                     const double* left_norms, const double* right_norms, void* product, Index runs,

@@ -1,7 +1,8 @@
-// The kernels of overlap_wise for problems with fields (harness/problem/fields.hpp): every score but phase,
-// both boundaries, masks and views. They are slow and right. Whatever the scalar type, means, sums
-// and norms are float64, and sums of squares are taken about the mean of their own overlap, in a
-// second pass (blocks/overlap_score.hpp). Every sum has one order, so that equal inputs give equal bits.
+// The kernels of overlap_wise for problems with fields (harness/problem/fields.hpp): all scores but
+// phase, both boundaries, masks and views. Accuracy comes before speed. For every scalar type,
+// means, sums and norms are float64, and sums of squares are relative to the mean of the same
+// overlap, in a second pass (blocks/overlap_score.hpp). Every sum has a fixed order, so that equal
+// inputs give equal bits.
 //
 //   mean_kernel            the mean of each matrix (covariance)
 //   largest_counts_kernel  with masks: the largest number of valid elements in the window
@@ -15,13 +16,13 @@
 namespace xcorr::overlap_wise {
 
 constexpr int kMeanWarps = 8;
-// Of score_kernel: a warp is a row of outputs.
+// Rows of outputs per block of score_kernel, one warp each.
 constexpr int kScoreRows = 4;
-// Resident on an SM: the compiler takes fewer registers than that leaves, and spills, where it is not said.
+// Blocks per SM. Without it the compiler uses fewer registers than are available, and spills.
 constexpr int kScoreBlocks = 4;
 
-// A mean in two parts. The pivot is a float64 number near it, and `rest` is the mean of what is
-// left: an offset of the data loses no bit of the difference.
+// A mean in two parts. The pivot is a float64 number near the mean, and `rest` is the mean of the
+// differences from it, so that an offset of the data costs no bit of the difference.
 struct Mean {
   double pivot = 0, rest = 0;
 };
@@ -32,7 +33,7 @@ struct Matrices {
   const T* values = nullptr;
   const std::uint8_t* mask = nullptr;  // null: all elements are valid
   const Index* offsets = nullptr;      // null: dense
-  Index pitch = 0;                     // of windows
+  Index pitch = 0;                     // windows
   bool offset_of_row = false;          // channels
   Shape shape;
 
@@ -53,8 +54,8 @@ struct FieldArguments {
   Boundary boundary;
   Score score;
   Matrices<T> left, right;
-  const Mean* means;     // of the left matrices, then of the right ones; null: not covariance
-  const Index* largest;  // of each pair, with masks; null: `largest_of_all`
+  const Mean* means;     // of the left matrices, then of the right ones; null unless covariance
+  const Index* largest;  // per pair, with masks; null: `largest_of_all`
   Index largest_of_all;
 };
 
@@ -62,7 +63,7 @@ struct FieldArguments {
 __device__ __forceinline__ double sum_of_block(double value) {
   XCORR_SHARED(double, of_warp, kMeanWarps);
   value = warp::reduce_add(value);
-  block::barrier();  // others may still read the sums before
+  block::barrier();  // others may still read the previous sums
   if (warp::lane() == 0) of_warp[threadIdx.x / warp::kSize] = value;
   block::barrier();
   double sum = 0;
@@ -70,7 +71,7 @@ __device__ __forceinline__ double sum_of_block(double value) {
   return sum;
 }
 
-// The sum over the valid elements of a matrix of value - pivot; `count` becomes their number.
+// The sum of value - pivot over the valid elements of a matrix; *count is set to their number.
 template <typename T>
 __device__ __forceinline__ double sum_about(const Matrices<T>& of, Index matrix, double pivot,
                                             double* count) {
@@ -102,7 +103,7 @@ __global__ void __launch_bounds__(kMeanWarps* warp::kSize)
   }
 }
 
-// use(l, r) for each product of the shift whose elements are valid in both matrices.
+// Calls use(l, r) for each product of the shift whose elements are valid in both matrices.
 template <typename T, typename Use>
 __device__ __forceinline__ void for_overlap(const FieldArguments<T>& a, Pair pair, Index sy,
                                             Index sx, const Use& use) {
@@ -125,8 +126,8 @@ __device__ __forceinline__ void for_overlap(const FieldArguments<T>& a, Pair pai
   }
 }
 
-// partial[pair][part] = the largest number of valid elements of the shifts that a block of one warp
-// takes. grid: parts, pairs (in a stride).
+// partial[pair][part] = the largest number of valid elements among the shifts of a block of one
+// warp. grid: parts (x), pairs in a stride (y).
 template <typename T>
 __global__ void __launch_bounds__(warp::kSize)
     largest_counts_kernel(FieldArguments<T> a, Index* partial) {
@@ -148,7 +149,7 @@ __global__ void __launch_bounds__(warp::kSize)
   }
 }
 
-// largest[pair] = the largest of its parts. One thread a pair.
+// largest[pair] = the largest of its parts. One thread per pair.
 template <typename Count>
 __global__ void __launch_bounds__(warp::kSize)
     largest_of_parts_kernel(const Count* partial, Index parts, Index pairs, Count* largest) {
@@ -162,7 +163,7 @@ __global__ void __launch_bounds__(warp::kSize)
   }
 }
 
-// product and covariance; the means are 0 for product.
+// The scores product and covariance; for product the means are 0.
 template <typename T>
 __device__ __forceinline__ double sum_of_products(const FieldArguments<T>& a, Pair pair, Mean left,
                                                   Mean right, Index sy, Index sx) {
@@ -174,7 +175,8 @@ __device__ __forceinline__ double sum_of_products(const FieldArguments<T>& a, Pa
   return sum;
 }
 
-// ncc and zncc, in [-1, 1]. 0 below the least overlap, and where a side is constant in the overlap.
+// The scores ncc and zncc, in [-1, 1]. 0 below the least overlap, and where a side is constant in
+// the overlap.
 template <typename T>
 __device__ __forceinline__ double normalised(const FieldArguments<T>& a, Pair pair, Index sy,
                                              Index sx, Index largest) {
@@ -192,7 +194,7 @@ __device__ __forceinline__ double normalised(const FieldArguments<T>& a, Pair pa
   });
 }
 
-// grid: columns, rows (in a stride), pairs (in a stride).
+// grid: columns (x), rows in a stride (y), pairs in a stride (z).
 template <typename T>
 __global__ void __launch_bounds__(kScoreRows* warp::kSize, kScoreBlocks)
     score_kernel(FieldArguments<T> a, T* __restrict__ out) {

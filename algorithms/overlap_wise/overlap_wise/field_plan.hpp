@@ -1,5 +1,5 @@
-// Host side of overlap_wise for problems with fields: workspace and launches. The kernels are in
-// field_kernels.hpp.
+// The host side of overlap_wise for problems with fields: workspace and launches. The kernels are
+// in field_kernels.hpp.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace xcorr::overlap_wise {
 
-// Blocks along x of a kernel that walks the rest in a loop of stride gridDim.
+// Max blocks along x of a kernel that loops in a stride of gridDim.
 constexpr Index kMostBlocks = small_if_emulated(Index{1} << 16, 3);
 // Blocks that share the shifts of a pair while they count valid elements.
 constexpr Index kMostParts = small_if_emulated(1024, 3);

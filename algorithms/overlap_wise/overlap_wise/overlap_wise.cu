@@ -2,19 +2,19 @@
 // overlap of the two matrices. Derived from cpu_definition: the loops over pairs, sy and sx become
 // threads, the loops over the overlap stay.
 //
-// All pairs are parallel, unlike in the paper's baseline (overlap_wise_serial_batch), so this is
-// the baseline of the CUDA variants. Two details are not in the definition. Neighbouring threads
-// take neighbouring sx, so one of the two loads of a warp reads consecutive elements and the other
+// All pairs are parallel, unlike in the paper's baseline (overlap_wise_serial_batch), so that this
+// is the baseline of the CUDA variants. Two details are not in the definition. Neighbouring threads
+// take neighbouring sx: of the two loads of a warp, one reads consecutive elements and the other
 // one element. And a thread adds eight products at a time to eight independent sums, since it would
 // otherwise wait for every load (at 16 x 16 a GPU has more lanes than the problem has threads).
 //
-// Problems with fields (scores, circular boundary, masks, views) have kernels of their own, in
-// float64 and slow (field_kernels.hpp). What follows is of plain problems.
+// Problems with fields (scores, circular boundary, masks, views) use other kernels, in float64 and
+// slow (field_kernels.hpp). The following is about plain problems.
 //
-// Forms: all; fp32, fp64. No parameters: a block is 32 columns wide, or less where the window is
-// narrower. It has one warp where the outputs do not fill a GPU, else four.
-// Limits: at most 2^31 - 1 rows, columns and pairs. Each FMA takes two loads, so the load units
-// limit the time. The score phase is not computed.
+// Forms: all; fp32, fp64. No parameters: a block is 32 columns wide, or less if the window is
+// narrower. It has one warp if the outputs do not fill a GPU, else four.
+// Limits: at most 2^31 - 1 rows, columns and pairs. Each FMA needs two loads, so that the load
+// units limit the time. The score phase is not supported.
 #include "algorithms/blocks/pairs.hpp"
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/overlap_wise/overlap_wise/field_plan.hpp"
@@ -26,9 +26,9 @@ namespace {
 constexpr int kWarpsPerBlock = 4;
 // For __launch_bounds__: with fewer registers the compiler would wait for the loads one by one.
 constexpr int kBlocksResident = 8;
-// Below this many warps each is a block of its own, so that they spread over all SMs.
+// With fewer warps each block has one warp, so that blocks spread over all SMs.
 constexpr Index kFewWarps = 4096;
-// Products of a row that are in flight at a time, each with its own sum.
+// Products of a row in flight per thread, each with a separate sum.
 constexpr int kStep = 8;
 
 // sums[i] += l[i] * r[i] for i below both kCount and `cols`.
@@ -76,7 +76,7 @@ __device__ __forceinline__ T sum_of_products(const T* __restrict__ left,
   return sums[0];
 }
 
-// grid: columns, rows (in a stride), pairs (in a stride).
+// grid: columns (x), rows in a stride (y), pairs in a stride (z).
 template <typename T>
 __global__ void __launch_bounds__(kWarpsPerBlock* warp::kSize, kBlocksResident)
     overlap_wise_kernel(Geometry q, Pairing pairing, const T* __restrict__ left,

@@ -1,4 +1,4 @@
-// The score covariance: matrices without their means, in the workspace.
+// The score covariance: subtracts the mean of each matrix. The results are in the workspace.
 #pragma once
 
 #include "algorithms/blocks/peaks.hpp"
@@ -7,7 +7,7 @@ namespace xcorr::tiled {
 
 inline constexpr int kCentreWarps = 8;
 
-// Blocks take matrices in turn: lefts, then rights. Means are made in double.
+// Blocks take matrices in turn: lefts, then rights. Means are computed in double.
 static __global__ void __launch_bounds__(kCentreWarps* warp::kSize)
     centre_kernel(const float* __restrict__ left, const float* __restrict__ right,
                   float* __restrict__ centred_left, float* __restrict__ centred_right, Index lefts,

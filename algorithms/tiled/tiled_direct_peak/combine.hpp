@@ -1,5 +1,6 @@
-// Records of pairs whose surfaces span several rectangles, of what the rectangles left: a warp a pair. A
-// plateau that its rectangle does not end is followed by sums of products of single outputs.
+// Combines the records of rectangles into the records of pairs, where the surface of a pair spans
+// several rectangles. One warp per pair. Where a plateau continues beyond its rectangle, it is
+// followed by computing single outputs.
 #pragma once
 
 #include "algorithms/blocks/overlap_geometry.hpp"
@@ -18,10 +19,10 @@ struct CombineArguments {
   const char* lists;
   Index list_bytes;
   DeviceProblem problem;
-  const float *left, *right;  // of covariance without their means
+  const float *left, *right;  // for covariance, without their means
 };
 
-// Of a rectangle that leaves records: its first one. NaN where it has no local maximum.
+// The first record of a rectangle. Its value is NaN if the rectangle has no local maximum.
 __device__ __forceinline__ const Peak* records_of(const CombineArguments& a, Index pair,
                                                   int rectangle) {
   const Index at = (pair * a.rectangles.count + rectangle) * a.list_bytes;
@@ -33,12 +34,12 @@ __device__ __forceinline__ PeakPlace place_in_surface(const CombineArguments& a,
   return place_of(record.value, y * a.out_cols + x);
 }
 
-// Of a pair without any more local maxima.
+// The record for a missing local maximum.
 __device__ __forceinline__ Peak missing_record(const CombineArguments& a, std::uint32_t flags) {
   return {no_number(), a.request.first_sy, a.request.first_sx, 0, 0, no_number(), flags, 0};
 }
 
-// The output at (sy, sx), in all lanes.
+// Computes the output at (sy, sx), for all lanes.
 __device__ __forceinline__ float output_at(const CombineArguments& a, Index pair, int sy, int sx,
                                            int lane) {
   const DeviceProblem& q = a.problem;
@@ -60,8 +61,8 @@ __device__ __forceinline__ float output_at(const CombineArguments& a, Index pair
   return warp::reduce_add(sum);
 }
 
-// Follows a plateau along an axis from the outputs that its rectangle has seen: to its end, in all lanes
-// the same. Returns what its centre adds to the shift.
+// Follows a plateau along an axis from the outputs of its rectangle to its end. All lanes get the
+// same result: the distance from the shift to the centre of the plateau.
 __device__ __forceinline__ float follow_plateau(const CombineArguments& a, Index pair, float value,
                                                 int sy, int sx, bool is_down, float sub, int lane) {
   const DeviceProblem& q = a.problem;
@@ -77,7 +78,7 @@ __device__ __forceinline__ float follow_plateau(const CombineArguments& a, Index
   return centre_of_plateau(equal);
 }
 
-// The record of lane `of`, whose plateaus are followed by all lanes, for that lane.
+// Completes the record of lane `of`. All lanes follow its plateaus.
 __device__ __forceinline__ void close_plateaus(const CombineArguments& a, Index pair, int lane,
                                                int of, Peak& record) {
   const std::uint32_t open = warp::shuffle(record.spare, of);
@@ -94,7 +95,7 @@ __device__ __forceinline__ void close_plateaus(const CombineArguments& a, Index 
   record.spare = 0;
 }
 
-// The record of a pair: its peak is the first of those of the rectangles.
+// Writes the record of a pair: its peak is the first among the peaks of the rectangles.
 __device__ __forceinline__ void combine_peak(const CombineArguments& a, Index pair, int lane,
                                              std::uint32_t flags) {
   PeakPlace mine = no_place();
@@ -135,7 +136,8 @@ __device__ __forceinline__ void combine_peak(const CombineArguments& a, Index pa
   store_record(a.request.peaks_of(pair), record);
 }
 
-// The first of the records of all rectangles, then the first of those after it, and so on.
+// Merges the sorted records of all rectangles: in each round, the first record after the previous
+// one.
 __device__ __forceinline__ void combine_peaks(const CombineArguments& a, Index pair, int lane,
                                               std::uint32_t flags) {
   Peak* const to = a.request.peaks_of(pair);
@@ -173,7 +175,7 @@ static __global__ void __launch_bounds__(kCombineWarps* warp::kSize, 4)
   const int lane = static_cast<int>(threadIdx.x) % warp::kSize;
   const Index pair =
       static_cast<Index>(blockIdx.x) * kCombineWarps + static_cast<int>(threadIdx.x) / warp::kSize;
-  if (pair >= a.pairs) return;  // a whole warp
+  if (pair >= a.pairs) return;  // the whole warp returns
   if (a.request.kind == ResultKind::sum) {
     const auto* const sums = reinterpret_cast<const double*>(a.lists) + pair * a.rectangles.count;
     double sum = 0;

@@ -1,5 +1,5 @@
-// What a block makes of its rectangle of each pair, in shared memory: the records of the pair where the
-// surface is one rectangle, else what combine.hpp makes them of.
+// The epilogue of a block for its rectangle of each pair, in shared memory. It writes the records
+// of the pair if the surface is one rectangle, else the input of combine.hpp.
 #pragma once
 
 #include "algorithms/blocks/peaks.hpp"
@@ -8,24 +8,24 @@
 
 namespace xcorr::tiled {
 
-// The outputs of a rectangle that lie in the window. Those of `own` belong to no other rectangle. Its
-// edges are those of the window where `own` ends there.
+// The outputs of a rectangle inside the window. Outputs in `own` belong to no other rectangle.
+// Where `own` ends at an edge of the rectangle, this is an edge of the window.
 struct Rectangle {
   const float* data;
   int pitch, rows, cols;
   Part own;
-  int first_row, first_col;  // of the surface
+  int first_row, first_col;  // in the surface
 
   __device__ __forceinline__ const float* row(int y) const { return data + y * pitch; }
-  // Of an output in the surface, from its number here.
+  // The index of an output in the surface, from its index in the rectangle.
   __device__ __forceinline__ int place(int at, int out_cols) const {
     return (first_row + at / kPitch) * out_cols + first_col + at % kPitch;
   }
-  static constexpr int kPitch = 4096;  // of numbers: a rectangle has fewer columns
+  static constexpr int kPitch = 4096;  // of indices in a rectangle, which has fewer columns
 };
 
 // The record of the first largest output or of a local maximum, by one thread. kOpenDown and
-// kOpenAcross are set where the rectangle ends with its plateau, and the window does not.
+// kOpenAcross are set where the plateau reaches the end of the rectangle and the window continues.
 __device__ __forceinline__ Peak record_of(const Rectangle& s, const ResultRequest& request,
                                           SubPixel sub_pixel, PeakPlace peak, bool finite) {
   const bool exists = peak.at != kNowhere;
@@ -58,7 +58,7 @@ __device__ __forceinline__ void each_own(const Rectangle& s, const Team& team, c
   }
 }
 
-// The first local maximum of `own` that comes after `previous`, for all threads.
+// The first local maximum of `own` after `previous`, for all threads.
 template <typename Team>
 __device__ __forceinline__ PeakPlace next_maximum(const Rectangle& s, const Team& team,
                                                   PeakPlace previous, int turn) {
@@ -80,13 +80,15 @@ __device__ __forceinline__ bool is_all_finite(const Rectangle& s, const Team& te
   return !(team.sum_of_all(warp::any(zero != 0) ? 1.0 : 0.0) > 0);
 }
 
-// The record of the surface that is this rectangle (`list` is null), or the list of a rectangle.
+// Writes the record of a surface that is one rectangle (`list` is null), or the list of a
+// rectangle.
 template <typename Team>
 __device__ __forceinline__ void list_peak(const Rectangle& s, const Team& team,
                                           const ResultRequest& request, int out_cols, Peak* record,
                                           RectangleMaxima* list) {
   const bool finite = is_all_finite(s, team), writes = team.warp == 0 && team.lane == 0;
-  // How near to another rectangle the peak of the pair may exclude a local maximum of this one.
+  // Local maxima in `deep` are not within 2 outputs of another rectangle, so that a peak there
+  // cannot exclude them.
   const Part deep = {s.own.first_row > 0 ? s.own.first_row + 2 : 0,
                      s.own.end_row < s.rows ? s.own.end_row - 2 : s.rows,
                      s.own.first_col > 0 ? s.own.first_col + 2 : 0,
@@ -108,7 +110,7 @@ __device__ __forceinline__ void list_peak(const Rectangle& s, const Team& team,
     }
     const int y = next.at / Rectangle::kPitch, x = next.at % Rectangle::kPitch;
     ++rank;
-    // Wherever the peak of the pair is, this one is outside its 5 x 5.
+    // This maximum is outside the 5 x 5 outputs around the pair's peak, wherever that is.
     if (next.at != kNowhere && !is_around(y, x, top_y, top_x) && y >= deep.first_row &&
         y < deep.end_row && x >= deep.first_col && x < deep.end_col) {
       first.second = next.value;
@@ -123,8 +125,8 @@ __device__ __forceinline__ void list_peak(const Rectangle& s, const Team& team,
   }
 }
 
-// The first `count` local maxima of `own` with their records. Behind them a record of NaN, if the list
-// is that of a rectangle; as many as are missing, if it is that of the surface.
+// Writes the records of the first `count` local maxima of `own`. Missing records are NaN: one after
+// the end of the list of a rectangle, or as many as are missing for a whole surface.
 template <typename Team>
 __device__ __forceinline__ void list_peaks(const Rectangle& s, const Team& team,
                                            const ResultRequest& request, Peak* to, bool is_whole) {
@@ -141,8 +143,8 @@ __device__ __forceinline__ void list_peaks(const Rectangle& s, const Team& team,
   }
 }
 
-// The rectangle of one pair, by a team that has met since it was complete. `list` is where the
-// rectangle leaves what combine.hpp needs, null where the surface is one rectangle.
+// Finishes the rectangle of one pair, by a team that has passed a barrier since the rectangle was
+// complete. `list` receives the input of combine.hpp; it is null if the surface is one rectangle.
 template <typename Team>
 __device__ __forceinline__ void finish_rectangle(const Rectangle& s, const Team& team,
                                                  const ResultRequest& request, int out_cols,
@@ -168,7 +170,7 @@ __device__ __forceinline__ void finish_rectangle(const Rectangle& s, const Team&
   }
 }
 
-// Stages the tiles of a block, pair after pair, as write_tiles() does, and finishes each pair.
+// Stages the tiles of a block in shared memory, as write_tiles() does, and finishes each pair.
 template <int kRows, int kCols>
 __device__ __forceinline__ void finish_tiles(const DeviceProblem& q, const Tiling& t,
                                              const Rectangles& rectangles, const LanePairs& pairs,
@@ -192,7 +194,7 @@ __device__ __forceinline__ void finish_tiles(const DeviceProblem& q, const Tilin
     }
   }
   block::barrier();
-  // Rows and columns of the rectangle in the window, then those of them that are its own.
+  // Rows and columns of the rectangle in the window, then those that belong to no other rectangle.
   const int from_row = larger(q.first_sy - at.block_sy, 0);
   const int from_col = larger(q.first_sx - at.block_sx, 0);
   const int end_row = smaller(q.first_sy + q.out_rows - at.block_sy, at.block_rows);

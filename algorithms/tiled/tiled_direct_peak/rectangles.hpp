@@ -1,9 +1,9 @@
-// How the surface of a pair is cut into the rectangles of shifts that blocks have, and what a block
-// leaves of one in the workspace.
+// The division of a pair's surface into rectangles of shifts, one per block, and the data that a
+// block leaves in the workspace for each.
 //
-// Whether an output is a local maximum depends on its eight neighbours. So neighbouring rectangles
-// share two rows, or four columns (a multiple of 16 bytes), which both compute: each output belongs to
-// one rectangle, and that one has all its neighbours.
+// Whether an output is a local maximum depends on its eight neighbours. Therefore neighbouring
+// rectangles share two rows, or four columns (a multiple of 16 bytes), which both compute. Each
+// output belongs to one rectangle, which has all its neighbours.
 #pragma once
 
 #include "algorithms/blocks/peaks.hpp"
@@ -11,38 +11,39 @@
 
 namespace xcorr::tiled {
 
-// Rows and columns of a rectangle, or outputs of it.
+// A range of rows and columns.
 struct Part {
   int first_row, end_row, first_col, end_col;
 };
 
-// Made on the host, given to the kernels by value.
+// Set on the host, passed to the kernels by value.
 struct Rectangles {
-  int count;                     // of a pair
-  int shared_rows, shared_cols;  // by neighbours; 0 where results need no neighbours
-  int listed;                    // records of a rectangle, of peaks:k
+  int count;                     // per pair
+  int shared_rows, shared_cols;  // with each neighbour; 0 where results need no neighbours
+  int listed;                    // records per rectangle, for peaks:k
 };
 
-// The local maxima of a rectangle in their order, of the result peak: as many as the second peak may
-// need. The largest one may be the peak of the pair, and has its record. A list that ends before has
-// kNowhere behind its end; `first` without a maximum is NaN.
+// The sorted local maxima of a rectangle for the result peak: as many as the second peak can need.
+// The largest may be the peak of the pair and has a record. A shorter list ends with kNowhere;
+// `first` is NaN without a maximum.
 //
-// The second peak of a pair is the largest local maximum outside the 5 x 5 around its peak. Local
-// maxima are no neighbours, so the 5 x 5 hold at most 8 beside the peak: of ten, one is outside.
+// The second peak of a pair is the largest local maximum outside the 5 x 5 outputs around its peak.
+// Local maxima are not neighbours, so that the 5 x 5 outputs hold at most 8 besides the peak: one
+// of ten is outside.
 inline constexpr int kMostListed = 10;
 struct alignas(16) RectangleMaxima {
   Peak first;
-  PeakPlace more[kMostListed - 1];  // places are those of the whole surface
+  PeakPlace more[kMostListed - 1];  // positions in the whole surface
 };
 
-// Bits of `spare` in a record that a rectangle leaves: a plateau may go on beyond the rectangle along this
-// axis, so that its centre is not known yet.
+// Bits of `spare` in a record of a rectangle: along this axis a plateau may continue beyond the
+// rectangle, so that its centre is not known yet.
 enum OpenPlateau : std::uint32_t { kOpenDown = 1, kOpenAcross = 2 };
 
-// peaks:k of surfaces of several rectangles, whose lists have k records each.
+// Max k of peaks:k for surfaces of several rectangles, whose lists have k records each.
 inline constexpr int kMostPeaks = 32;
 
-// The tiling of a problem by rectangles that share what its result needs.
+// A tiling whose rectangles share the rows and columns that the result needs.
 struct RectanglePlan : TilePlan {
   RectanglePlan(const PlanRequest& request, const TileShape& tile_, std::size_t shared_limit)
       : TilePlan(request, tile_, Panels::one, shared_limit) {
@@ -59,10 +60,9 @@ struct RectanglePlan : TilePlan {
       t.groups_last = blocks <= kManyBlocks;
     }
     const Index count = static_cast<Index>(t.rows_count) * t.cols_count;
-    rectangles.count =
-        static_cast<int>(std::min(count, kIndexLimit));  // else there are too many blocks
+    rectangles.count = static_cast<int>(std::min(count, kIndexLimit));  // more need too many blocks
     rectangles.listed = q.fields.result.count;
-    // Outputs, then what warps tell each other.
+    // Outputs, then the scratch of BlockTeam.
     const std::size_t outputs =
         (kTileThreads * tile.rows * tile.cols + (std::size_t{1} << pairs_log)) * sizeof(float);
     scratch_at = ceil_div<std::size_t>(outputs, 16) * 16;
@@ -88,12 +88,12 @@ struct RectanglePlan : TilePlan {
     return yes();
   }
 
-  // Whether the records are made of what blocks leave in the workspace.
+  // Whether combine_kernel computes the results from the lists in the workspace.
   bool is_combined() const {
     const ResultKind kind = q.fields.result.kind;
     return rectangles.count > 1 && kind != ResultKind::surface && kind != ResultKind::above;
   }
-  // What a rectangle of a pair leaves there.
+  // Bytes of a rectangle's list.
   std::size_t list_bytes() const {
     if (!is_combined()) return 0;
     switch (q.fields.result.kind) {

@@ -1,38 +1,39 @@
-// Direct correlation with register tiles whose result is a peak, or another one that is no surface.
-// Derived from tiled_direct, whose outputs go to global memory. Beyond the paper.
+// Direct correlation with register tiles whose result is a peak, or another result that is not a
+// surface. Derived from tiled_direct, which writes all outputs to global memory. Beyond the paper.
 //
-// A thread has a tile of neighbouring shifts, and a block a rectangle of them for one, 8 or 32 pairs,
-// as in tiled_direct. The tiles meet in shared memory, from where tiled_direct writes runs of rows. Here
-// the block finishes each pair instead (epilogue.hpp): one warp a pair, or all warps where the block
-// has one pair.
+// As in tiled_direct, a thread has a tile of neighbouring shifts, and a block a rectangle of tiles
+// for 1, 8 or 32 pairs. The tiles are staged in shared memory, from which tiled_direct writes runs
+// of rows. Here the block finishes each pair instead (epilogue.hpp): with one warp per pair, or
+// with all warps if the block has one pair.
 //
-// Where the surface of a pair is one rectangle, its record is written at once. A surface of several
-// rectangles is never written either:
+// If the surface of a pair is one rectangle, its record is written at once. A surface of several
+// rectangles is not written either:
 //
-// - Neighbouring rectangles share two rows, or four columns, which both compute. So each output belongs
-//   to one rectangle in which it has all its neighbours, and that one knows whether it is a local
-//   maximum and fits between outputs (rectangles.hpp).
-// - peak: a rectangle leaves the record of its first local maximum, and so many of those that follow
-//   that one of them must be outside the 5 x 5 outputs around the peak of the pair, wherever that is:
-//   mostly one or two, ten at most, in 112 bytes. A warp for each pair then takes the first of the
-//   records, and the largest local maximum outside its 5 x 5 (combine.hpp).
-// - peaks:k: a rectangle leaves its k first local maxima with their records, which are merged.
-// - sum: a rectangle leaves a sum. Nothing is shared.
-// - above: each rectangle lists its outputs. Nothing is shared, and nothing is left to combine.
+// - Neighbouring rectangles share two rows, or four columns, which both compute. Each output
+//   belongs to one rectangle that has all its neighbours. This rectangle decides whether the output
+//   is a local maximum and fits between outputs (rectangles.hpp).
+// - peak: a rectangle stores the record of its first local maximum, and as many of the following
+//   maxima as ensure that one is outside the 5 x 5 outputs around the peak of the pair, wherever
+//   that is: mostly one or two, at most ten, in 112 bytes. Then one warp per pair selects the first
+//   record and the largest local maximum outside its 5 x 5 outputs (combine.hpp).
+// - peaks:k: a rectangle stores its k first local maxima with their records, which are merged.
+// - sum: a rectangle stores a sum. Rectangles share nothing.
+// - above: each rectangle lists its outputs. Rectangles share nothing, and nothing is combined.
 //
-// What is shared costs FMAs: of a rectangle of 32 x 256 shifts 8 %, of 16 x 16 (32 pairs a warp) 34 %.
-// Where surfaces are small, the point whose rectangle holds one whole is the fastest.
+// Shared rows and columns cost FMAs: 8 % for rectangles of 32 x 256 shifts, 34 % for 16 x 16 (32
+// pairs per warp). Where surfaces are small, the point whose rectangle holds a whole surface is the
+// fastest.
 //
-// Forms: all; fp32; boundary zero; any window; scores product and covariance, for which a first kernel
-// stores the matrices without their means; results peak (parabola, gaussian), peaks:k, above, sum, and
-// surface, as tiled_direct writes it.
+// Forms: all; fp32; boundary zero; any window; scores product and covariance, for which a first
+// kernel stores the matrices without their means; results peak (parabola, gaussian), peaks:k,
+// above, sum, and surface, written as in tiled_direct.
 // Parameters, compile-time:
 //   overlap_tile  4x8, 8x4  shifts of a thread, sy x sx, as in tiled_direct
 // Parameters, run-time: pairs_per_warp and warps_across, as in tiled_direct.
-// Limits: as those of tiled_direct. peak:upsample is refused: it needs the surface. above with a
-// threshold of deviations is refused: its medians need all outputs before one can be listed.
-// peaks:k of more than 32 is refused where a surface spans several blocks: their lists would be as large
-// as the surface. Not measured yet (docs/notebook/2026-11-peaks.md).
+// Limits: those of tiled_direct. peak:upsample is refused, because it needs the surface. above with
+// a threshold of deviations is refused, because its medians need all outputs before the first can
+// be listed. peaks:k with k > 32 is refused where a surface spans several blocks, because the lists
+// would be as large as the surface. Not measured yet (docs/notebook/2026-11-peaks.md).
 #include <array>
 
 #include "algorithms/blocks/workspace.hpp"
@@ -54,7 +55,7 @@ struct PeakArguments {
   ResultRequest request;
   char* lists;  // in the workspace; null where the surface of a pair is one rectangle
   Index list_bytes;
-  int scratch_at;  // bytes of shared memory before what warps tell each other
+  int scratch_at;  // offset of the scratch of BlockTeam in shared memory
 };
 
 template <int kRows, int kCols>
@@ -67,7 +68,7 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
   const LanePairs pairs(q, t.pairs, block.group);
   const int row = centre_out(block.row, t.rows_count, t.rows_centre);
   const int col = centre_out(static_cast<int>(block.shift), t.cols_count, t.cols_centre);
-  // Rectangles begin earlier by what they share with those before them.
+  // Rectangles begin earlier by the rows and columns that they share with previous ones.
   Tiling sharing = t;
   sharing.sy_base -= row * a.rectangles.shared_rows;
   sharing.sx_base -= col * a.rectangles.shared_cols;

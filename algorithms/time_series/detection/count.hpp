@@ -1,30 +1,31 @@
-// The third kernel of `above:8mad` (survey.hpp): counts of all scores by the brackets of their
-// templates, histograms of those near a border, and a list of those that may be above the threshold.
+// The third kernel of `above:8mad` (survey.hpp): counts of all scores relative to the brackets of
+// their templates, histograms of the scores near a border, and a list of the scores that may be
+// above the threshold.
 //
-// A count costs an instruction, and a few scores of a hundred go to histograms. Were these few added where
-// they are found, most of a warp's scores would take the way of that branch, since a warp takes it for any
-// of its 32 lanes. So a lane only notes them in a queue of its own in shared memory, by a store that
-// depends on a predicate, and all lanes empty their queues when the scores of a template have been seen,
-// several places at once: what one needs takes many cycles and few instructions.
+// A count costs one instruction, and a few percent of the scores enter histograms. A branch for
+// these scores would be taken at most scores of a warp, because one of its 32 lanes is enough.
+// Therefore a lane appends them to its queue in shared memory with a predicated store. After the
+// scores of a template all lanes empty their queues, several entries at a time, since an entry
+// takes many cycles but few instructions.
 #pragma once
 
 #include "algorithms/time_series/detection/survey.hpp"
 
 namespace xcorr::time_series {
 
-// Shared memory of count_kernel behind that of its engine.
+// Shared memory of count_kernel, after that of its engine.
 template <typename Engine>
 struct CountMemory {
-  static constexpr int kCounts = 3;  // words for each template of a group, as in Counts
-  static constexpr int kPlaces = Engine::kSumsOfHalf;  // of the queue of a lane
-  // That are emptied together.
+  static constexpr int kCounts = 3;  // words per template of a group, as in Counts
+  static constexpr int kPlaces = Engine::kSumsOfHalf;  // entries of the queue of a lane
+  // Entries that are emptied together.
   static constexpr int kAtOnce = static_cast<int>(small_if_emulated(4, 2));
   static_assert(kPlaces % kAtOnce == 0);
   static constexpr int kBracketWords = sizeof(Bracket) / sizeof(float);
 
   static int words(int threads) { return kGroup * (kCounts + kBracketWords) + threads * kPlaces; }
-  // The counts of a group, its brackets, and where the queue of the thread begins. Places of a queue are a
-  // warp apart.
+  // The counts of a group, its brackets, and the start of this thread's queue. Entries of a queue
+  // are warp::kSize words apart.
   __device__ explicit CountMemory(int words)
       : counts(dynamic_shared<std::uint32_t>() + words),
         brackets(reinterpret_cast<Bracket*>(counts + kGroup * kCounts)),
@@ -55,7 +56,7 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
   }
   block::barrier();
   Engine::each(p, shape, [&](auto& sums, const auto& factors, int first, int shift) {
-    const Shared shared(shape.words);  // again: kept over the products, it would take registers
+    const Shared shared(shape.words);  // again, so that the products have the registers
     bool any = false;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -65,10 +66,10 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
       float farthest = -2;
       float* end = shared.queue;
       each_sum_of(sums, half, factors, [&](int, float sum, float factor) {
-        // The distance from the rough median, and how much larger it is than the rough deviation.
+        // The distance from the estimated median, and its excess over the estimated deviation.
         const float distance = std::fma(sum, factor, -bracket.median);
         const float beyond = std::fabs(distance) - bracket.deviation;
-        // The bit of the sign; it is 0 of a NaN.
+        // The sign bit, which is 0 for a NaN.
         below += bits_of(distance) >> 31;
         within += bits_of(beyond) >> 31;
         farthest = fmaxf(farthest, distance);
@@ -81,18 +82,18 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
       });
       atomic_add(&shared.counts[row * Shared::kCounts], below);
       atomic_add(&shared.counts[row * Shared::kCounts + 1], within);
-      // A score may be rounded in another way than its distance.
+      // A score may be rounded differently from its distance.
       any |= farthest + bracket.median >= shared.brackets[opaque(row)].cut - 0x1p-20f;
       const int bins = p.memory.bins;
       std::uint32_t* const histograms =
-          p.memory.histogram + ((first + row) * 3 * bins + bins / 2);  // their middles
+          p.memory.histogram + ((first + row) * 3 * bins + bins / 2);  // centres of the histograms
 #pragma unroll 1
       for (const float* at = shared.queue; at < end; at += Shared::kAtOnce * Shared::kNext) {
         float distances[Shared::kAtOnce];
         int places[Shared::kAtOnce];
 #pragma unroll
         for (int k = 0; k < Shared::kAtOnce; ++k) distances[k] = at[k * Shared::kNext];
-        // Places of what lies behind the end are not used.
+        // Results for entries after the end are not used.
 #pragma unroll
         for (int k = 0; k < Shared::kAtOnce; ++k) {
           const float size = std::fabs(distances[k]);
@@ -104,7 +105,8 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
 #pragma unroll
         for (int k = 0; k < Shared::kAtOnce; ++k) {
           const bool exists = at + k * Shared::kNext < end;
-          // Where a part of a signal is missing, many scores are 0, and all would be added to one bin.
+          // Where a part of a signal is missing, many scores are 0. They would all be added to one
+          // bin.
           const bool is_zero = distances[k] == -bracket.median;
           if (exists && !is_zero) atomic_add(histograms + places[k], 1u);
           if (exists && is_zero) atomic_add(&shared.counts[row * Shared::kCounts + 2], 1u);

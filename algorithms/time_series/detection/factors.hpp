@@ -1,17 +1,19 @@
-// The factor of each shift: 1 / the norm of the signal's window, or what prepare.hpp says of wide tiles.
+// The factor of each shift: 1 / the norm of the signal's window, or for wide tiles what prepare.hpp
+// says.
 //
-// The sums of windows are made of additions alone: a thread has 16 neighbouring shifts, whose windows
-// share all samples but the first and last few.
+// The sums of windows are computed with additions only. A thread has 16 neighbouring shifts, whose
+// windows share all samples but the first and last few:
 //
-//   window of shift j   [ samples j to 15 | what all 16 windows share | the next j samples ]
+//   window of shift j   [ samples j to 15 | samples of all 16 windows | the next j samples ]
 //
-// What they share is added up from sums of 16 samples. Nothing is subtracted, so that a large sample
-// leaves no error in windows that do not hold it, and an infinity or a NaN no trace.
+// The shared part is added up from sums of 16 samples. Nothing is subtracted, so that a large
+// sample, an infinity or a NaN affects only the windows that contain it.
 //
-// Sums are float32 about a pivot near the tile. Where a window's mean is far from the pivot, where its
-// samples may be constant up to rounding, where there is an infinity or a NaN, and where windows are
-// shorter than 16 samples, float32 does not say enough, and the thread makes the sums of 8 windows again
-// in float64, and where the pivot is too far for these too, one window after the other in two passes.
+// The sums are float32 relative to a pivot near the tile. float32 is not precise enough where a
+// window's mean is far from the pivot, where its samples may be constant up to rounding, where
+// there is an infinity or a NaN, and where windows are shorter than 16 samples. There the thread
+// computes the sums of 8 windows again in float64. Where the pivot is too far even for float64, it
+// computes one window after the other in two passes.
 #pragma once
 
 #include <cmath>
@@ -21,7 +23,7 @@
 
 namespace xcorr::time_series {
 
-inline constexpr int kRun = 16;  // shifts of a thread
+inline constexpr int kRun = 16;  // shifts per thread
 inline constexpr int kFactorThreads = static_cast<int>(small_if_emulated(128, 32));
 
 template <typename T>
@@ -37,18 +39,18 @@ struct WindowSums {
   }
 };
 
-// A thread's samples begin in a bank of their own.
+// The samples of different threads begin in different banks.
 __host__ __device__ constexpr int sample_place(int i) {
   return i + static_cast<int>(static_cast<unsigned>(i) / kRun);
 }
 
-// Dynamic shared memory of blocks of kThreads threads that make factors. A tile is the shifts of a block. All
-// samples that it needs lie there at once where templates are short.
+// Dynamic shared memory of blocks of kThreads threads that compute factors. A tile is the shifts of
+// a block. With short templates all samples of a tile are staged at once.
 template <int kThreads>
 struct FactorMemory {
   static constexpr int kMore = static_cast<int>(small_if_emulated(512, 64)) + 2 * kRun;
   static constexpr int kTile = kRun * kThreads;
-  // Of a thread. They are staged for all threads, or for none.
+  // Per thread. Either all threads stage them or none does.
   static constexpr int kMostSamples = ceil_div(kTile + kMore, kThreads);
   // In words, even.
   static constexpr int kStagedWords = ceil_div(sample_place(kMostSamples * kThreads), 4) * 4;
@@ -65,9 +67,10 @@ struct FactorMemory {
   WindowSums<float>* sums;  // of 16 samples
 };
 
-// 1 / sqrt(value) to about 2^-22, of a number whose square root and its reciprocal are far from the
-// smallest and the largest numbers. A guess from half the exponent, off by at most 3.5 %, and three steps
-// of Newton's method: no branch, and a power of 4 times the value changes no bit but the exponent's.
+// 1 / sqrt(value) to about 2^-22. The square root and its reciprocal must be far from underflow and
+// overflow. The first guess halves the exponent and is off by at most 3.5 %; three steps of
+// Newton's method follow. There is no branch, and a factor of a power of 4 changes only the
+// exponent of the result.
 __device__ __forceinline__ float inverse_root(float value) {
   const float half = 0.5f * value;
   float root = std::bit_cast<float>(0x5f3759dfu - (bits_of(value) >> 1));
@@ -79,7 +82,7 @@ __device__ __forceinline__ float inverse_root(float value) {
   return root;
 }
 
-// The factor of a window by its squares, which may be numbers that float32 does not hold.
+// The factor of a window from its sum of squares, which may be outside the range of float32.
 __device__ __forceinline__ float inverse_root(double value) {
   const double root = inverse_root_by(value, [](float small) { return inverse_root(small); });
   const bool wide = value >= kWideNorm * kWideNorm;
@@ -89,9 +92,10 @@ __device__ __forceinline__ float inverse_root(double value) {
 inline constexpr float kUnknownFactor = -1;
 
 // The factor of a shift: 0 where the window is constant up to rounding (docs/design.md, Fields of a
-// problem), NaN where it has an infinity or a NaN, kUnknownFactor where the squares are so small beside those
-// about the pivot that they may have lost their digits. The rule of constants asks for the largest sample. Where
-// it applies, all samples of the window are almost equal, and their mean serves. `share` is 1 / `terms`.
+// problem), NaN where it has an infinity or a NaN. It is kUnknownFactor where the squares are so
+// small beside those about the pivot that cancellation may have removed their digits. The rule of
+// constants uses the largest sample. Where the rule applies, all samples are almost equal, and
+// their mean is used. `share` is 1 / `terms`.
 __device__ __forceinline__ float factor_of(const WindowSums<double>& sums, double terms,
                                            double share, double pivot, const Question& asked) {
   if (!(sums.squares - sums.squares == 0)) return not_a_number();
@@ -101,18 +105,19 @@ __device__ __forceinline__ float factor_of(const WindowSums<double>& sums, doubl
   const double squares = sums.squares - sums.values * window_mean;
   const double step = 8 * 0x1p-24 * (window_mean + pivot), limit = step * step * terms;
   if (squares <= 0x1p-24 * sums.squares) {
-    // Less than 2^-44 of the squares about the pivot is rounding of these sums. Up to four times the limit 0 is right.
+    // The rounding error of these sums is less than 2^-44 of the squares about the pivot. Up to
+    // four times the limit 0 is right.
     return squares + sums.squares * 0x1p-44 <= 2 * limit ? 0.0f : kUnknownFactor;
   }
   return squares <= limit || squares < 0x1p-1000 ? 0.0f : inverse_root(squares);
 }
 
-// The same in float32, and kUnknownFactor where it does not say enough.
+// The same in float32, and kUnknownFactor where float32 is not precise enough.
 struct QuickFactors {
   bool centred, normalised;
-  float share, pivot;     // 1 / terms; what sums are about
-  float least, constant;  // squares that are large enough, as they are and over the mean's square
-  // Squares of single samples stay far from the smallest and the largest numbers.
+  float share, pivot;     // 1 / terms; the pivot of the sums
+  float least, constant;  // min sum of squares: absolute, and relative to the square of the mean
+  // Squares of single samples stay far from underflow and overflow.
   __device__ __forceinline__ QuickFactors(const Series& q, const Question& asked, float pivot)
       : centred(asked.centred), normalised(asked.normalised), pivot(pivot) {
     const float terms = static_cast<float>(q.channels) * static_cast<float>(q.length);
@@ -162,8 +167,9 @@ __device__ __forceinline__ float exact_factor(const Series& q, const Question& a
 
 inline constexpr int kExactRun = 8;
 
-// Factors of `count` neighbouring shifts, at most kExactRun, from sums in float64, to `to`.
-// channel_of(c)(i) is sample i of channel c, counted from the first shift. The number of factors that are NaN.
+// Computes the factors of `count` neighbouring shifts, at most kExactRun, from float64 sums, and
+// stores them at `to`. channel_of(c)(i) is sample i of channel c, counted from the first shift.
+// Returns the number of factors that are NaN.
 template <typename ChannelOf>
 __device__ __forceinline__ std::uint32_t exact_factors(const Series& q, const Question& asked,
                                                        double pivot, int count,
@@ -212,8 +218,8 @@ __device__ __forceinline__ std::uint32_t exact_factors(const Series& q, const Qu
   return not_scores;
 }
 
-// The factors of tiles `first_tile`, `first_tile` + `stride` and so on. Those beyond the last shift, up to
-// `factors`, are NaN. Dynamic shared memory from its start: FactorMemory.
+// Computes the factors of tiles `first_tile`, `first_tile` + `stride` and so on. Factors beyond the
+// last shift, up to `factors`, are NaN. FactorMemory lies at the start of dynamic shared memory.
 template <int kThreads, typename T>
 __device__ __forceinline__ void make_factors(const Series& q, const Question& asked,
                                              const Memory& memory, int factors,
@@ -229,21 +235,22 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
 #pragma unroll 1
   for (Index tile = first_tile; tile * kTile < factors; tile += stride) {
     const int shift = static_cast<int>(tile) * kTile;
-    // Read before the samples are, so that they do not wait for it.
+    // Loaded before the samples, so that the loads of the samples do not wait for it.
     const PivotPart part(q, memory, q.first + shift, kTile + q.length, asked.centred);
     float pivot = 0;
     Sums windows[kRun] = {};
 #pragma unroll 1
     for (int channel = 0; channel < q.channels && runs > 0; ++channel) {
       const T* const samples = right.row(channel);
-      // The samples from `from` on that belong to the tile's shifts.
+      // Stages the samples from `from` on that the shifts of the tile need.
       const auto stage = [&](int from) {
         if (begun) block::barrier();
         begun = true;
         if (once && from > 0) return;
         const int at = q.first + shift + from + thread;
         const bool inside = at - thread + of_thread * kThreads <= q.pitch;
-        // Loads before stores: the compiler would leave each load behind the store before it.
+        // All loads come before all stores: otherwise the compiler places each load after the
+        // previous store.
         constexpr int kAtOnce = 7;
 #pragma unroll 1
         for (int i = 0; i < of_thread; i += kAtOnce) {
@@ -269,7 +276,7 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
         }
         block::barrier();
       };
-      // Sample i of the thread, of those from `from` on.
+      // Sample i of this thread, counted from `from`.
       const auto sample = [&](int from, int i) {
         return shared.staged[sample_place(once ? from : 0) + thread * (kRun + 1) + sample_place(i)];
       };

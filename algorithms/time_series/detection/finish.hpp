@@ -1,6 +1,6 @@
-// The last kernel of `above:8mad` (survey.hpp): the listed candidates that reach their threshold,
-// or, where thresholds or some of the candidates are unknown, further passes over all products. All
-// its blocks are on the device at once and wait for each other.
+// The last kernel of `above:8mad` (survey.hpp). It keeps the listed candidates that reach their
+// threshold. Where thresholds are unknown or the list was too short, it makes further passes over
+// all products. All its blocks are on the device at once and wait for each other.
 #pragma once
 
 #include "algorithms/blocks/float_order.hpp"
@@ -9,7 +9,7 @@
 
 namespace xcorr::time_series {
 
-// What the blocks wrote before meet() is there for all of them after it.
+// A barrier of all blocks: after meet(), all blocks see what any block wrote before it.
 class GridMeeting {
  public:
   __device__ explicit GridMeeting(std::uint32_t* arrived) : arrived_(arrived) {}
@@ -28,8 +28,8 @@ class GridMeeting {
   std::uint32_t wanted_ = 0;
 };
 
-// use(sums, factors, first template, first shift) for each warp with shifts of all groups, and
-// after(first template) by all threads when the block has done a group's tiles.
+// Calls use(sums, factors, first template, first shift) for each warp with shifts, for all groups.
+// All threads call after(first template) when the block has finished its tiles of a group.
 template <typename Maths, int kTiles, typename Use, typename After>
 __device__ __forceinline__ void each_tile_of_groups(const Products& p, const Cut& of_group,
                                                     const Use& use, const After& after) {
@@ -41,7 +41,8 @@ __device__ __forceinline__ void each_tile_of_groups(const Products& p, const Cut
   for (int group = 0; group < groups; ++group) {
     Cut cut = of_group;
     cut.first_group = group;  // blockIdx.y is 0
-    // Blocks take turns also where a group has few tiles.
+    // The first block rotates from group to group, so that all blocks get tiles also where a group
+    // has few.
     const int turn =
         static_cast<int>((static_cast<Index>(group) * cut.tiles + blockIdx.x) % gridDim.x);
     bool first = true;
@@ -58,8 +59,8 @@ __device__ __forceinline__ void each_tile_of_groups(const Products& p, const Cut
   }
 }
 
-// One more digit of the two middle numbers of each template, from the counts of digits, which become
-// 0. A warp for each template.
+// Finds the next digit of the two middle values of each template from the counts of digits, and
+// clears the counts. One warp per template.
 __device__ __forceinline__ void select_digits(const Products& p, int shift, bool of_deviations) {
   const int lane = warp::lane(), warps = static_cast<int>(blockDim.x) / warp::kSize;
   const int warp = static_cast<int>(threadIdx.x) / warp::kSize;
@@ -86,7 +87,7 @@ __device__ __forceinline__ void select_digits(const Products& p, int shift, bool
       const std::uint32_t middle = k == 0 ? (all > 0 ? all - 1 : 0) / 2 : all / 2;
       const std::uint32_t rank = begins ? middle : selection.rank[k];
       const std::uint32_t found = begins ? 0 : selection.found[k];
-      warp::barrier();  // all lanes have read what one of them writes
+      warp::barrier();  // all lanes have read what one of them overwrites
       std::uint32_t before = up_to - sum;
       for (int i = 0; i < kOfLane; ++i) {
         if (before <= rank && rank < before + mine[i]) {
@@ -96,7 +97,7 @@ __device__ __forceinline__ void select_digits(const Products& p, int shift, bool
         before += mine[i];
       }
       warp::barrier();
-      if (begins && all == 0 && lane == 0) {  // no number at all
+      if (begins && all == 0 && lane == 0) {  // no score is a number
         selection.found[k] = order_of(not_a_number());
         selection.rank[k] = 0;
       }
@@ -114,11 +115,12 @@ __device__ __forceinline__ void select_digits(const Products& p, int shift, bool
   }
 }
 
-// Shared memory of finish_kernel behind that of the products: digits of two numbers of each template.
+// Shared memory of finish_kernel after that of the products: counts of the digits of two values per
+// template.
 inline constexpr int kDigitsPitch = kDigits + 1, kFinishWords = kGroup * 2 * kDigitsPitch;
 
-// The thresholds of all templates, as the mean of the two middle numbers says. A deviation is rounded
-// to float32.
+// Finds the thresholds of all templates. A median is the mean of the two middle values. A deviation
+// is rounded to float32.
 template <typename Maths, int kTiles>
 __device__ __forceinline__ void find_thresholds(const Products& p, const WarpShape& shape,
                                                 GridMeeting& grid) {

@@ -1,9 +1,9 @@
-// What the kernels of detection give each other, and records.
+// Records, and the data that the kernels of detection pass to each other.
 //
-// Preparation leaves templates, factors of shifts, and means of the signal. The kernels of
-// `above:8mad` leave, for each template, a rough distribution of its scores, brackets that should
-// hold the median and the median absolute deviation, counts of all scores by these brackets, and the
-// threshold.
+// The preparation writes templates, factors of shifts and means of the signal. The kernels of
+// `above:8mad` write, for each template, a coarse histogram of its scores, brackets that should
+// contain the median and the median absolute deviation, counts of all scores relative to these
+// brackets, and the threshold.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,27 @@
 
 namespace xcorr::time_series {
 
-// Samples of the signal that share a mean, and that a block of the preparation adds up.
+// Samples per mean, and chunks per block of the preparation.
 inline constexpr int kChunk = static_cast<int>(small_if_emulated(1024, 64));
 inline constexpr int kChunksOfBlock = 8;
 
-// The rough distribution of the distances from a score near the middle (Memory::centres): 16 bins for
-// each power of two down to 2^-12, of either sign. About 0 the scores ncc of a signal that is far from
-// its own 0, which are all near 0.75 or so, would lie in two or three bins.
+// The coarse histogram of the distances of scores from Memory::centres: 16 bins for each power of
+// two down to 2^-12, for both signs. Without the centre all ncc scores of a signal with a large
+// mean, near 0.75 for example, would fall into two or three bins.
 struct Survey {
   static constexpr int kPowers = 12, kOfPower = 16;
   static constexpr int kLowest = (127 - kPowers) * kOfPower;  // leading bits of 2^-12
   static constexpr int kHalf = kPowers * kOfPower + 1;        // bins of a sign, up to that of 1
   static constexpr int kBins = 2 * kHalf;
 
-  // Of a distance. Those beyond 1 are in the outermost bins.
+  // The bin of a distance. Distances beyond 1 are in the outermost bins.
   __device__ static __forceinline__ int bin(float score) {
     const int leading = static_cast<int>((bits_of(score) & 0x7fffffffu) >> 19);
     const int size = leading < kLowest ? 0 : leading - kLowest;
     const int bounded = size < kHalf ? size : kHalf - 1;
     return score < 0 ? kHalf - 1 - bounded : kHalf + bounded;
   }
-  // Where a bin begins; the end of the last one for kBins.
+  // The lower edge of a bin; the upper edge of the last bin for kBins.
   __device__ static __forceinline__ float edge(int bin) {
     const int size = bin < kHalf ? kHalf - bin : bin - kHalf;
     const float value =
@@ -42,47 +42,47 @@ struct Survey {
   }
 };
 
-// Where the median and the median absolute deviation of a template should lie, from the rough
-// distribution. NaN where nothing is known.
+// The intervals that should contain the median and the median absolute deviation of a template,
+// from the coarse histogram. NaN where nothing is known.
 struct Bracket {
-  float median, deviation;            // about here
-  float near_median, near_deviation;  // no farther than this
-  float per_bin;                      // bins of a unit of the score
-  float cut;                          // no threshold is below
+  float median, deviation;            // centres of the two intervals
+  float near_median, near_deviation;  // half widths of the two intervals
+  float per_bin;                      // bins per unit of the score
+  float cut;                          // lower bound of the threshold
 };
 
-// Of all scores of a template that are numbers.
+// Counts over all scores of a template that are numbers.
 struct Counts {
   std::uint32_t below;   // scores below `median`
   std::uint32_t within;  // scores whose distance from `median` is less than `deviation`
   std::uint32_t zeros;   // scores of 0 that lie in a bracket
 };
 
-// The numbers at the two middle ranks, found 8 bits at a time from the highest.
+// The values at the two middle ranks, found 8 bits at a time from the highest bits on.
 struct Selection {
   std::uint32_t found[2], rank[2];
-  double median;  // once it is known
+  double median;  // valid once it is known
 };
 inline constexpr int kDigits = 256;
 
 struct Threshold {
-  float least;  // the smallest float of at least the threshold; NaN where no score is a number
+  float least;  // the smallest float that is at least the threshold; NaN where no score is a number
 };
 
 struct State {
-  std::uint32_t unknown;     // not 0: the brackets do not hold what they should
-  std::uint32_t candidates;  // beyond the capacity of the list they are counted only
+  std::uint32_t unknown;     // nonzero: a bracket does not contain its value
+  std::uint32_t candidates;  // number found, which may exceed the capacity of the list
   std::uint32_t not_scores;  // shifts whose window has an infinity or a NaN
   std::uint32_t arrived;     // blocks at barriers of the grid
 };
 
-// Made on the host, given to kernels by value. Arrays of templates have `padded` elements, whole
-// groups.
+// Filled on the host, passed to kernels by value. Arrays over templates have `padded` elements, a
+// multiple of the group.
 struct Memory {
-  float* templates;  // [templates][channels][length], what is multiplied
-  float* units;      // [templates]: what they make of ones; of zncc, of 0, 1, 2 and so on
-  float* centres;    // [templates]: about the middle of the scores, for the survey; of zncc 0
-  float* factors;    // [tiles of a block], of the sums of a shift
+  float* templates;  // [templates][channels][length], prepared
+  float* units;      // [templates]: sums of products with ones; for zncc, with 0, 1, 2 and so on
+  float* centres;    // [templates]: near the middle of the scores, for the survey; for zncc 0
+  float* factors;    // [shifts of all tiles]
   float* means;      // [channels][chunks], see mean_of_chunks
   State* state;
   std::uint32_t* survey;       // [padded][Survey::kBins]
@@ -94,20 +94,20 @@ struct Memory {
   Selection* selections;       // [padded]
   Threshold* thresholds;       // [padded]
   Detection* candidates;
-  int chunks, parts;             // of a channel
-  int bins;                      // of a bracket
+  int chunks, parts;             // per channel
+  int bins;                      // per bracket
   std::uint32_t candidate_list;  // capacity
-  std::uint32_t cleared;         // words from `state` on that each call sets to 0
+  std::uint32_t cleared;         // words from `state` on that each call clears
 };
 
-// What is asked of the products.
+// What the problem requires of the products.
 struct Question {
   bool centred;         // zncc
-  bool normalised;      // ncc, zncc: the signal is taken about pivots
-  float limit;          // no score is larger
+  bool normalised;      // ncc, zncc: a line is subtracted from the signal
+  float limit;          // largest possible score
   double deviations;    // of `above:8mad`
-  float per_bin;        // bins of a unit of the score
-  bool surveyed;        // thresholds come from brackets, if they hold
+  float per_bin;        // bins per unit of the score
+  bool surveyed;        // thresholds come from brackets, if these are valid
   AboveHeader* header;  // null for surfaces
   unsigned long long capacity;
 };

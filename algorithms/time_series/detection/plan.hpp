@@ -16,16 +16,17 @@
 
 namespace xcorr::time_series {
 
-// Fewer shifts have their thresholds by the way that needs no brackets.
+// With fewer shifts, thresholds are found without brackets.
 inline constexpr Index kSurveyedShifts = small_if_emulated(Index{1} << 16, 400);
-// The survey takes a tile of so many, and at least so many tiles.
+// The survey reads one of kSurveyShare tiles, and at least kLeastSurvey tiles.
 inline constexpr int kSurveyShare = static_cast<int>(small_if_emulated(32, 2));
 inline constexpr int kLeastSurvey = static_cast<int>(small_if_emulated(64, 2));
-// Candidates that have a place whatever the capacity of the result, and for how much of it.
+// Candidates that the list holds whatever the capacity of the result, and the largest capacity for
+// which it grows.
 inline constexpr Index kLeastList = small_if_emulated(Index{1} << 16, 100);
 inline constexpr Index kMostList = small_if_emulated(Index{1} << 22, 64);
 
-// What a score asks of the products.
+// What a score requires of the products.
 inline Question question_of(ScoreKind score) {
   Question asked = {};
   asked.normalised = is_normalised(score);
@@ -34,14 +35,15 @@ inline Question question_of(ScoreKind score) {
   return asked;
 }
 
-// The bins of brackets, of a precision class: how many, and how many a unit of the score.
+// The histograms of the brackets of a precision class: bins, and bins per unit of the score.
 struct BracketBins {
   int count;
   float per_unit;
 };
 
-// `Main` makes the products of all tiles; surveys, and what is left where a survey misleads, are
-// products of warps. kWarps is the number of warps of their blocks, 0 for parameter warps_per_block.
+// `Main` computes the products of all tiles. The survey, and finish_kernel where brackets fail, use
+// products of warps. kWarps is the number of warps of their blocks, 0 for parameter
+// warps_per_block.
 template <typename Maths, int kShifts, BracketBins kBins,
           typename Main = WarpEngine<Maths, kShifts / kColumns>, int kWarps = 0>
 class DetectionPlan final : public DevicePlan<float> {
@@ -65,7 +67,8 @@ class DetectionPlan final : public DevicePlan<float> {
         resident_blocks(reinterpret_cast<const void*>(finish_kernel<Maths, kTiles>),
                         shapes_.warps.threads(), bytes(shapes_.warps, kFinishWords)),
         static_cast<Index>(tiles) * groups_));
-    // Two tiles a block, unless the sums that each block makes of all parts became many.
+    // Two tiles per block, unless this makes so many blocks that the sums of parts, which each
+    // block computes, take too long.
     const auto factor_blocks = [&]<int kThreads>(FactorMemory<kThreads>*, auto kernel,
                                                  std::size_t shared_bytes) {
       const Index tiles_of_all = ceil_div(shapes_.factors(), FactorMemory<kThreads>::kTile);
@@ -131,13 +134,13 @@ class DetectionPlan final : public DevicePlan<float> {
     static int threads(const PlanRequest& request) {
       return (kWarps > 0 ? kWarps : request.params.get_int("warps_per_block")) * warp::kSize;
     }
-    // Of all tiles of shifts by both engines.
+    // Factors of all tiles of shifts. Both engines fit into this number.
     int factors() const { return static_cast<int>(std::max(warps.shifts(), main.shifts())); }
     typename Warps::Shape warps;
     typename Main::Shape main;
   };
 
-  // Dynamic shared memory of a kernel that has `words` beside those of its products.
+  // Dynamic shared memory of a kernel that has `words` in addition to those of its products.
   template <typename Shape>
   static std::size_t bytes(const Shape& shape, int words) {
     return static_cast<std::size_t>(shape.words + words) * sizeof(std::uint32_t);
@@ -145,7 +148,7 @@ class DetectionPlan final : public DevicePlan<float> {
   static int count_words(const typename Main::Shape& shape) {
     return CountMemory<Main>::words(shape.threads());
   }
-  // But for the number of its blocks.
+  // The number of blocks is set later.
   static SurveyShape survey(const Problem& q, const Shapes& shapes) {
     const WarpShape warps = Warps::shape(q, kSurveyThreads);
     const int tiles = warps.tiles();
@@ -153,7 +156,7 @@ class DetectionPlan final : public DevicePlan<float> {
     return {warps, std::min(tiles, std::max(tiles / kSurveyShare, kLeastSurvey)), 1,
             makes_factors ? shapes.factors() : 0};
   }
-  // Blocks of a group of templates that are on the device at once, at most `most`.
+  // Blocks per group of templates that are on the device at once, at most `most`.
   template <typename Kernel, typename Shape>
   unsigned blocks(Kernel kernel, const Shape& shape, std::size_t shared_bytes, Index most) const {
     const Index resident =
@@ -168,7 +171,7 @@ class DetectionPlan final : public DevicePlan<float> {
     return q.fields.result.kind == ResultKind::above && q.fields.result.of_deviations;
   }
   static bool is_surveyed(const Problem& q) {
-    // Places in histograms have 32 bits.
+    // Indices of histograms have 32 bits.
     const Index bins = ceil_div<Index>(q.lefts, kGroup) * kGroup * 3 * kBins.count;
     return is_above_deviations(q) && is_normalised(q.fields.score.kind) &&
            q.out_cols() >= kSurveyedShifts && bins < Index{1} << 31;
@@ -267,13 +270,13 @@ class DetectionPlan final : public DevicePlan<float> {
   Memory memory_ = {};
   Question asked_ = {};
   SurveyShape survey_ = {};
-  unsigned main_blocks_ = 1;  // of a group
+  unsigned main_blocks_ = 1;  // per group of templates
   unsigned factor_blocks_ = 1, finish_blocks_ = 1;
   DependentLaunches launches_;
   GridLaunches finishes_;  // blocks of finish_kernel wait for each other
 };
 
-// .plan of a variant.
+// The .plan of a variant.
 template <typename Detection>
 std::unique_ptr<Plan> plan_detection(const PlanRequest& request) {
   return std::make_unique<Detection>(request);

@@ -1,6 +1,6 @@
-// What is done to templates and signal before anything else: templates without their mean, divided by
-// their norm; the mean of each chunk of the signal; cleared counts. And lines near parts of the signal,
-// made of these means.
+// Preparation of templates and signal: each template minus its mean, divided by its norm; the mean
+// of each chunk of the signal; cleared counts. Also the lines near parts of the signal, which are
+// computed from these means.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace xcorr::time_series {
 
 inline constexpr int kPrepareThreads = kChunksOfBlock * warp::kSize;
 
-// The rows of one matrix: channels `pitch` apart, or with an offset each.
+// The rows of one matrix: channels are `pitch` apart, or each has an offset.
 template <typename T>
 struct Rows {
   const T* first;
@@ -25,8 +25,8 @@ struct Rows {
 
 __device__ __forceinline__ bool is_finite(float value) { return value - value == 0; }
 
-// The sums over the threads of a block of kPrepareThreads, for all threads. Each sum of a block has a
-// number of its own, so that no barrier is needed before the next.
+// The sum of `value` over the threads of a block of kPrepareThreads, for all threads. Each sum of a
+// kernel has its own shared memory (kNumber), so that no barrier is needed before the next sum.
 template <int kNumber>
 __device__ __forceinline__ double sum_of_block(double value) {
   XCORR_SHARED(double, of_warp, kChunksOfBlock);
@@ -39,9 +39,10 @@ __device__ __forceinline__ double sum_of_block(double value) {
   return sum;
 }
 
-// A template without its mean, divided by its norm; 0 where it is constant, as then nothing is left
-// of it. The mean is taken about the first sample, so that a constant leaves exactly 0. *unit is what
-// the template makes of a signal of ones, or, of zncc, which makes 0 of that, of 0, 1, 2 and so on.
+// Stores a template minus its mean, divided by its norm; 0 where the template is constant. The mean
+// is computed relative to the first sample, so that a constant gives exactly 0. *unit is the sum of
+// the products with a signal of ones. For zncc, where that sum is 0, it is the sum of the products
+// with 0, 1, 2 and so on.
 template <typename T>
 __device__ __forceinline__ void prepare_template(const Series& q, const Question& asked,
                                                  const Rows<T>& rows, float* to, float* unit) {
@@ -64,7 +65,8 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
       squares += value * value;
     }
     squares = sum_of_block<1>(squares);
-    // Where the rule of constants applies (docs/design.md, Fields of a problem), all samples are almost equal.
+    // Where the rule of constants (docs/design.md, Fields of a problem) applies, all samples are
+    // almost equal.
     const double step = asked.centred ? 8 * 0x1p-24 * (first + mean) : 0;
     factor = squares <= step * step * static_cast<double>(size) ? 0 : 1 / std::sqrt(squares);
   }
@@ -79,9 +81,9 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
   if (threadIdx.x == 0) *unit = static_cast<float>(sum);
 }
 
-// The mean of a template's scores ncc at kChunksOfBlock shifts that lie evenly in the signal, a warp each:
-// near the middle of all, also where signal and template are far from 0. A shift without a finite score
-// counts as 0. By the threads that have prepared the template.
+// The mean of a template's ncc scores at kChunksOfBlock evenly spaced shifts, one per warp. It is
+// near the middle of all scores, also where signal and template are far from 0. A shift without a
+// finite score counts as 0. Called by the threads that prepared the template.
 __device__ __forceinline__ float centre_of_scores(const Series& q, const float* prepared,
                                                   const float* signal) {
   const int at = static_cast<int>(threadIdx.x) / warp::kSize;
@@ -107,17 +109,18 @@ __device__ __forceinline__ float centre_of_scores(const Series& q, const float* 
   return static_cast<float>(sum_of_block<3>(counts ? score : 0.0) / kChunksOfBlock);
 }
 
-// Samples as large as nodata fills are (the largest float32) leave no room for a sum, tf32 rounds them to an
-// infinity, and the norm of a window of theirs has a reciprocal that float32 does not hold. A tile with a
-// chunk of such samples is wide: its samples are taken times kWideScale, which is exact, and so are its
-// lines. The factor of a window whose norm is at least kWideNorm, which only a wide tile can have, is
-// -1 / (kWideScale x norm). take_back_scale() of products.hpp makes the sums fit their factors again.
+// Samples as large as nodata fills (the largest float32) overflow a sum, tf32 rounds them to
+// infinity, and the reciprocal of the norm of their window underflows float32. A tile with a chunk
+// of such samples is wide: its samples and its line are multiplied by kWideScale, which is exact. A
+// window whose norm is at least kWideNorm occurs only in a wide tile, and its factor is -1 /
+// (kWideScale x norm). take_back_scale() of products.hpp makes the sums fit their factors.
 inline constexpr float kWideSample = 0x1p80f, kWideScale = 0x1p-64f;
 inline constexpr double kWideNorm = 0x1p100;
 
-// Each warp has a chunk. The last bit of a mean says whether the chunk has a sample of at least kWideSample: a
-// mean only has to be near the samples. Where outliers have moved the mean of a chunk far from the means of its
-// lanes, the median of these stands for it. An infinity or a NaN is no part of a mean.
+// Computes the mean of one chunk per warp. The last bit of a mean says whether the chunk has a
+// sample of at least kWideSample; a mean only has to be near the samples. Where outliers have moved
+// the mean far from the means of the lanes, the median of the lanes' means is used. Infinities and
+// NaNs are left out.
 template <typename T>
 __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& memory, int channel,
                                                int part, const T* samples) {
@@ -156,7 +159,7 @@ __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& me
   }
 }
 
-// The first blocks have a template each, the others a part of the signal.
+// The first blocks prepare one template each, the other blocks a part of the signal.
 template <typename T>
 __global__ void __launch_bounds__(kPrepareThreads, 5)
     prepare_kernel(Series q, Question asked, Memory memory, const T* left, const T* right) {
@@ -184,10 +187,11 @@ __global__ void __launch_bounds__(kPrepareThreads, 5)
   }
 }
 
-// A number near the samples [first, first + count) of all channels: the mean of the chunks that
-// they lie in. All lanes of a warp make it. What a lane reads is apart from what waits for it.
+// A number near the samples [first, first + count) of all channels: the mean of their chunks. All
+// lanes of a warp compute it. The loads are in the constructor and their use is in pivot(), so that
+// the loads can be in flight in between.
 struct PivotPart {
-  double sum = 0;  // of two means float32 may be too small
+  double sum = 0;  // float64: two means can overflow float32
   int terms = 0;
   __device__ __forceinline__ PivotPart(const Series& q, const Memory& memory, int first, int count,
                                        bool asked) {
@@ -211,18 +215,18 @@ struct PivotPart {
 
 // A line near a part of the signal, the same for all channels, times the scale of its tile.
 struct Line {
-  float start = 0, slope = 0;  // at the first sample of the part, and from a sample to the next
+  float start = 0, slope = 0;  // value at the first sample of the part, and rise per sample
   float scale = 1;             // kWideScale in a wide tile
   __device__ __forceinline__ bool is_wide() const { return scale != 1; }
-  // What is left of sample i of the part, times the scale. The start goes first: the difference of two numbers
-  // that are near each other is exact, and what follows is small.
+  // Sample i of the part minus the line, times the scale. The start is subtracted first: the
+  // difference of two near numbers is exact, and the following terms are small.
   __device__ __forceinline__ float without(float value, float i) const {
     return std::fma(-slope, i, std::fma(value, scale, -start));
   }
 };
 
-// The chunks whose means say what line lies near the samples [first, first + count): those that the
-// samples lie in, [from, to], and one before and one behind them, if they exist.
+// The chunks whose means define the line near the samples [first, first + count): the chunks of
+// these samples, [from, to], and one chunk before and after them, if it exists.
 struct LineChunks {
   int from, to, before, after;
   __device__ __forceinline__ LineChunks(const Series& q, const Memory& memory, int first, int count)
@@ -230,13 +234,13 @@ struct LineChunks {
         to(smaller((smaller(first + count, q.pitch) - 1) / kChunk, memory.chunks - 1)),
         before(from > 0 ? from - 1 : 0),
         after(smaller(to + 1, memory.chunks - 1)) {}
-  // Of any samples so many.
+  // The max number of chunks for `count` samples.
   static constexpr int most(int count) { return (count - 1) / kChunk + 4; }
 };
 
-// The line from the mean of the chunks of samples that begin with `first`; `slope` from the chunks around
-// them, or none. mean(channel, i) is that of chunk before + i; a lane asks for i = lane, lane + 32 and so on. All
-// lanes of a warp call it.
+// The line near the samples from `first` on: its level is the mean of their chunks, its slope comes
+// from the chunks around them, or is 0. mean(channel, i) is the mean of chunk before + i; a lane
+// reads i = lane, lane + 32 and so on. All lanes of a warp call it.
 template <typename Mean>
 __device__ __forceinline__ Line line_of_chunks(const Series& q, const LineChunks& chunks, int first,
                                                bool slope, const Mean& mean) {

@@ -1,21 +1,23 @@
-// The products of warp_products.hpp with scores in place of sums, and what is done with them while
-// they are in registers: they are stored (score_kernel), or those of at least a threshold are listed
-// (above_kernel), or they are counted (count.hpp).
+// The products of warp_products.hpp, with scores in place of sums. Scores are used while they are
+// in registers: score_kernel stores them, above_kernel lists those of at least a threshold,
+// count.hpp counts them.
 //
-// A score is the sum of the products times the factor of its shift, since templates have norm 1.
+// A score is the sum of the products times the factor of its shift. The templates have norm 1.
 //
-// Rounding of a sample is in proportion to its size, and a mean may be 1e4 times what is looked for. So
-// the samples of a tile are taken about a line near them, before they are rounded:
+// The rounding error of a sample is in proportion to its size, and the mean of a signal may be 1e4
+// times as large as the wanted signal. Therefore a line near the samples of a tile is subtracted
+// before they are rounded:
 //
 //   sum of l r = sum of l (r - line) + sum of l line
 //
-// The sums begin with the last term. For zncc the line may have a slope, since the sum of l is 0, and
-// so the term is the slope times the sum of i l[i], for every shift. For ncc it is a constant times the
-// sum of l. One line for a whole signal would not do: a drifting mean lies far from it.
+// The sums start with the last term. For zncc the sum of l is 0, and the line may have a slope: the
+// term is the slope times the sum of i l[i], for every shift. For ncc the line is a constant, and
+// the term is this constant times the sum of l. One line for a whole signal is not enough, because
+// a drifting mean is far from it.
 //
-// An infinity or a NaN of the signal is multiplied as 0. The factors of the shifts whose windows hold
-// it are NaN, and so only their scores are. Factors beyond the last shift are NaN, too: what counts
-// scores needs no rule for the end.
+// An infinity or a NaN in the signal is multiplied as 0. The factors of the shifts whose windows
+// contain it are NaN, so that only the scores of these shifts are NaN. Factors beyond the last
+// shift are NaN too, so that code that counts scores needs no test for the end.
 #pragma once
 
 #include <algorithm>
@@ -26,14 +28,14 @@
 
 namespace xcorr::time_series {
 
-// A channel of the signal about a line, 0 beyond its end. `from` is the first sample, counted from
-// where the line starts, and `first` the same in the channel.
+// A channel of the signal minus a line, 0 beyond its end. `from` is the first sample, counted from
+// the start of the line; `first` is the same sample, counted from the start of the channel.
 struct LevelledPart {
   const float* channel;
   int first, length, from;
   Line line;
-  // The load and what waits for it, apart, so that several loads can be on their way. No branch: a load
-  // behind the branch of another one would wait for it.
+  // The load is separate from the arithmetic, so that several loads can be in flight. There is no
+  // branch: a load behind a branch would wait for the load before it.
   __device__ __forceinline__ float load(int i) const {
     const int at = first + i;
     return channel[at < length ? at : length - 1];
@@ -46,7 +48,7 @@ struct LevelledPart {
   __device__ __forceinline__ float operator()(int i) const { return levelled(load(i), i); }
 };
 
-// What the kernels of products are given by value.
+// Kernel arguments of the products, passed by value.
 struct Products {
   Series q;
   Question asked;
@@ -54,8 +56,8 @@ struct Products {
   const float* right;
 };
 
-// Of the shifts from `shift` on. Only of zncc a slope is taken away: what it adds to the sums of others
-// is not the same for all shifts.
+// The line of the `shifts` shifts from `shift` on. Only for zncc it has a slope: for other scores
+// the contribution of a slope differs between shifts.
 __device__ __forceinline__ Line line_of_tile(const Series& q, const Question& asked,
                                              const Memory& memory, int shift, int shifts) {
   if (!asked.normalised) return {};
@@ -66,14 +68,14 @@ __device__ __forceinline__ Line line_of_tile(const Series& q, const Question& as
   });
 }
 
-// What the sums of a template begin with: what it makes of the line.
+// Initial value of the sums of a template: the sum of its products with the line.
 __device__ __forceinline__ float start_of(const Question& asked, const Memory& memory,
                                           const Line& line, int row) {
   if (!asked.normalised) return 0.0f;
   return (asked.centred ? line.slope : line.start) * memory.units[row];
 }
 
-// What the sums of a tile are before any product. True if the tile is wide.
+// Sets the sums of a tile to their initial values. Returns whether the tile is wide.
 template <int kTiles>
 __device__ __forceinline__ bool start_sums(const Products& p, const Cut& cut, int shift, int shifts,
                                            Sums<kTiles>& sums) {
@@ -90,15 +92,16 @@ __device__ __forceinline__ bool start_sums(const Products& p, const Cut& cut, in
   return line.is_wide();
 }
 
-// The sums of a tile of shifts, `cut.first_group` + blockIdx.y being its group. All threads of a
-// block call it, also warps whose shifts are beyond the last. True if take_back_scale() must follow.
+// Computes the sums of a tile of shifts for the templates of group `cut.first_group` + blockIdx.y.
+// All threads of a block call it, also warps whose shifts are beyond the last. Returns whether
+// take_back_scale() must follow.
 template <int kTiles, typename Maths>
 __device__ __forceinline__ bool add_tile(const Maths& maths, const Products& p, const Cut& cut,
                                          int tile, bool stages_templates, Sums<kTiles>& sums) {
   const Series& q = p.q;
   constexpr int kShifts = kTiles * kColumns;
   const int block_shifts = static_cast<int>(blockDim.x) / warp::kSize * kShifts;
-  const int from = static_cast<int>(threadIdx.x) / warp::kSize * kShifts;  // of the warp
+  const int from = static_cast<int>(threadIdx.x) / warp::kSize * kShifts;  // shift of the warp
   const int block_shift = tile * block_shifts;
   const bool keeps_templates = q.channels == 1 && q.length <= cut.panel;
   const bool wide = start_sums(p, cut, block_shift, block_shifts, sums);
@@ -113,7 +116,7 @@ __device__ __forceinline__ bool add_tile(const Maths& maths, const Products& p, 
         maths.stage_templates(TemplatePart(q, cut, p.memory.templates, channel, begin, samples),
                               steps, Copier());
       }
-      // Found anew for each part: kept over the products, it would take a register.
+      // Computed again for each part: kept over the products, it would take a register.
       const int shift = opaque(block_shift);
       maths.stage_signal(
           LevelledPart{p.right + static_cast<Index>(channel) * q.pitch, q.first + shift + begin,
@@ -129,12 +132,13 @@ __device__ __forceinline__ bool add_tile(const Maths& maths, const Products& p, 
 // Factors of the shifts of a warp, in global memory.
 struct GlobalFactors {
   const float* first;
-  // The same, but the compiler does not know it: what is made of them again is not kept meanwhile.
+  // The same pointer, hidden from the compiler, so that values derived from it are computed again
+  // and not kept in registers.
   __device__ __forceinline__ GlobalFactors again() const { return {opaque(first)}; }
 };
 
-// use(shift, sum, factor) for each sum of template sums.row(half), `shift` counted from the warp's
-// first. One template after the other takes fewer registers than both at once.
+// Calls use(shift, sum, factor) for each sum of template sums.row(half). `shift` counts from the
+// first shift of the warp. One template after the other takes fewer registers than both at once.
 template <int kTiles, typename Use>
 __device__ __forceinline__ void each_sum_of(Sums<kTiles>& sums, int half,
                                             const GlobalFactors& factors, const Use& use) {
@@ -151,7 +155,7 @@ __device__ __forceinline__ void each_sum_of(Sums<kTiles>& sums, int half,
   }
 }
 
-// use(half, shift, sum, factor) for each sum of a warp.
+// Calls use(half, shift, sum, factor) for each sum of a warp.
 template <typename Sums, typename Factors, typename Use>
 __device__ __forceinline__ void each_sum(Sums& sums, const Factors& factors, const Use& use) {
 #pragma unroll
@@ -161,7 +165,7 @@ __device__ __forceinline__ void each_sum(Sums& sums, const Factors& factors, con
   }
 }
 
-// The sum of a wide tile as its factor wants it (prepare.hpp).
+// Scales the sum of a wide tile to fit its factor (prepare.hpp).
 __device__ __forceinline__ float without_scale(float sum, float factor) {
   return factor < 0 ? -sum : sum * (1 / kWideScale);
 }
@@ -176,8 +180,8 @@ __device__ __forceinline__ float score_of(float sum, float factor, float limit) 
   return score > limit ? limit : score < -limit ? -limit : score;
 }
 
-// Lists the scores of a warp that are at least least[half]. `Count` has the type of the counter,
-// which goes on beyond the capacity. One addition for all of a warp.
+// Lists the scores of a warp that are at least least[half]. `Count` is the type of the counter,
+// which also counts scores beyond the capacity. There is one atomic addition per warp.
 template <typename Sums, typename Factors, typename Count>
 __device__ __forceinline__ void list_scores(Sums& sums, const Factors& factors, float limit,
                                             const float (&least)[2], int first_template,
@@ -188,7 +192,7 @@ __device__ __forceinline__ void list_scores(Sums& sums, const Factors& factors, 
     mine += score_of(sum, factor, limit) >= least[half];
   });
   if (!warp::any(mine > 0)) return;
-  int up_to = mine;  // this lane and those before it
+  int up_to = mine;  // scores of this lane and of the lanes before it
 #pragma unroll
   for (int by = 1; by < warp::kSize; by *= 2) {
     const int other = warp::shuffle_up(up_to, by);
@@ -198,7 +202,7 @@ __device__ __forceinline__ void list_scores(Sums& sums, const Factors& factors, 
   if (warp::lane() == warp::kSize - 1) slot = atomic_add(counter, static_cast<Count>(up_to));
   slot = warp::shuffle(slot, warp::kSize - 1) + static_cast<Count>(up_to - mine);
   if (mine == 0) return;
-  // The scores are computed again, not kept in registers since they were counted.
+  // The scores are computed again, because no registers are left to keep them since the count.
   each_sum(sums, factors.again(), [&](int half, int shift, float sum, float factor) {
     const float score = score_of(sum, factor, limit);
     if (!(score >= least[half])) return;
@@ -209,11 +213,11 @@ __device__ __forceinline__ void list_scores(Sums& sums, const Factors& factors, 
   });
 }
 
-// What the kernels of the products of warps need to know beside Products. Made on the host.
+// Launch parameters of the products of warps besides Products. Set on the host.
 struct WarpShape {
   Cut cut;
   int block_threads, tile_shifts;
-  int words;  // of dynamic shared memory, a multiple of 4; what else a kernel needs lies behind
+  int words;  // of dynamic shared memory, a multiple of 4; further data of a kernel follow
 
   int threads() const { return block_threads; }
   int tiles() const { return cut.tiles; }
@@ -231,8 +235,8 @@ WarpShape warp_shape(const Problem& q, int threads) {
   return {{panel, tiles, 0}, threads, tile_shifts, words};
 }
 
-// use(sums, factors, first template, first shift) for the sums that add_tile() made from `shift` on, unless these shifts
-// are beyond the last.
+// Calls use(sums, factors, first template, first shift) with the sums of add_tile() from `shift`
+// on, unless these shifts are beyond the last.
 template <typename Sums, typename Use>
 __device__ __forceinline__ void use_sums(const Products& p, Sums& sums, bool wide,
                                          int first_template, int shift, const Use& use) {
@@ -243,9 +247,9 @@ __device__ __forceinline__ void use_sums(const Products& p, Sums& sums, bool wid
   }
 }
 
-// Blocks are whole warps. The tiles of shifts are along x, the groups of templates along y.
-// use(sums, factors, first template, first shift) is called by all lanes of a warp with shifts. Tile
-// number i of `tiles` is tile tile_of(i).
+// Blocks consist of whole warps. The tiles of shifts are along x, the groups of templates along y.
+// All lanes of a warp that has shifts call use(sums, factors, first template, first shift). The
+// tile with number i of `tiles` is tile_of(i).
 template <typename Maths, int kTiles, typename Use, typename TileOf>
 __device__ __forceinline__ void each_tile(const Products& p, const Cut& cut, int tiles,
                                           const TileOf& tile_of, const Use& use) {
@@ -262,8 +266,9 @@ __device__ __forceinline__ void each_tile(const Products& p, const Cut& cut, int
   }
 }
 
-// The products of all tiles by warps. An engine says what its blocks need and what the sums of a warp
-// are, and each() calls use(sums, factors, first template, first shift) for each warp with shifts.
+// The engine of warps. An engine computes the products of all tiles: it declares what its blocks
+// need and the sums of a warp, and each() calls use(sums, factors, first template, first shift) for
+// each warp that has shifts.
 template <typename Maths, int kTiles>
 struct WarpEngine {
   static constexpr int kMostThreads = kMostWarps * warp::kSize;
@@ -293,7 +298,7 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
       sum *= factor;
       largest = fmaxf(largest, std::fabs(sum));
     });
-    // Rounding alone makes a score too large, so that almost never one is.
+    // Only rounding makes a score too large, which is rare.
     if (warp::any(largest > limit)) {
       each_sum(sums, factors,
                [&](int, int, float& sum, float) { sum = score_of(sum, 1.0f, limit); });
@@ -302,7 +307,7 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
   });
 }
 
-// Scores of at least `least`, for all templates.
+// Lists the scores of at least `least` for all templates.
 template <typename Engine>
 __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
     above_kernel(Products p, typename Engine::Shape shape, float least) {

@@ -1,23 +1,23 @@
-// `above:8mad` in about one pass over the products. The threshold of a template is its median plus 8
-// median absolute deviations of all its scores, which are known only when all products are.
+// `above:8mad` in about one pass over the products. The threshold of a template is the median plus
+// 8 median absolute deviations of all its scores. It is known only after all products.
 //
-//   survey_kernel    of every 32nd tile: a rough distribution of each template's scores
-//   brackets_kernel  from it, about where median and deviation lie, and a bound of the threshold
-//   count_kernel     all products: counts of scores below the rough median and within the rough
-//                    deviation, histograms of the few scores near these three borders, and a list of
-//                    the scores that may be above the threshold (count.hpp)
-//   threshold_kernel median and deviation from counts and histograms; all scores have been counted
-//                    (threshold.hpp)
+//   survey_kernel    every 32nd tile: a coarse histogram of each template's scores
+//   brackets_kernel  from it, intervals for the median and the deviation, and a lower bound of the
+//                    threshold
+//   count_kernel     all products: counts of scores below the estimated median and within the
+//                    estimated deviation, histograms of the few scores near these three borders,
+//                    and a list of the scores above the lower bound (count.hpp)
+//   threshold_kernel median and deviation of all scores, from counts and histograms (threshold.hpp)
 //   finish_kernel    the listed scores that are at least the threshold (finish.hpp)
 //
 // A histogram of all scores would cost more than the products: 69 million additions to shared
-// memory. A count costs an instruction, and the histograms get a few scores of a hundred.
+// memory. A count costs one instruction, and only a few percent of the scores enter the histograms.
 //
-// Nothing is taken for granted: threshold_kernel sees from the counts whether the brackets hold the
-// middle ranks. If they do not, for any template, finish_kernel finds the thresholds of all by
-// further passes over the products, 8 bits of the middle numbers at a time, and then lists. It does
-// so from the start where there are few shifts, and for `product`, whose scores have no fixed range.
-// If only the list is too short, one further pass lists.
+// The brackets are checked: threshold_kernel sees from the counts whether they contain the middle
+// ranks. If those of any template do not, finish_kernel finds the thresholds of all templates with
+// further passes over the products, 8 bits of the middle values per pass, and then lists. The same
+// happens from the start with few shifts, and for `product`, whose scores have no fixed range. If
+// only the list is too short, one further pass lists.
 #pragma once
 
 #include "algorithms/time_series/detection/factors.hpp"
@@ -25,23 +25,24 @@
 
 namespace xcorr::time_series {
 
-// Whether the brackets are known not to serve. The kernel that found out has ended.
+// Whether the brackets are known to be invalid. The kernel that finds out has ended.
 __device__ __forceinline__ bool is_unknown(const Memory& memory) {
   return memory.state->unknown != 0;
 }
 
-// Templates whose surveyed tiles have their factors made by the survey: at the same time other blocks of its
-// kernel make all factors, which nobody reads before the scores are counted.
+// For templates of up to kMostOwnLength samples the survey computes the factors of its tiles
+// itself. Meanwhile other blocks of its kernel compute the factors of all tiles, which are not read
+// before the scores are counted.
 inline constexpr int kSurveyThreads = 4 * warp::kSize;
 inline constexpr int kMostOwnLength = FactorMemory<kSurveyThreads>::kMore - 2 * kRun;
 
-// What survey_kernel needs to know beside Products. Made on the host.
+// Launch parameters of survey_kernel besides Products. Set on the host.
 struct SurveyShape {
   WarpShape warps;
-  int tiles, blocks;  // that it surveys, and by how many blocks; those behind make factors
-  int factors;        // of all tiles; 0 where they are there
+  int tiles, blocks;  // tiles to survey, and blocks that survey; further blocks compute factors
+  int factors;        // of all tiles; 0 where they exist already
 
-  // Bins, whose rows lie in different banks; of each template the sum of squares, and its centre.
+  // Bins, with rows in different banks; per template the sum of squares and the centre.
   static constexpr int kPitch = Survey::kBins + 1;
   static constexpr int kBinWords = kGroup * (kPitch + 2);
   // The samples that a tile needs, sums of 16 of them, and the tile's factors.
@@ -60,10 +61,10 @@ struct SurveyShape {
   }
 };
 
-// The factors of the tile that begins with `shift`, to `to`. They may differ from those of make_factors()
-// by what rounding does to another pivot. A tile has kOfThread shifts for each thread, or fewer shifts
-// than threads. All threads of a block call it. `samples` has the words of
-// SurveyShape::own_words() but those of the factors.
+// Computes the factors of the tile that begins with `shift` and stores them at `to`. They may
+// differ from those of make_factors() by rounding, because the pivot differs. A tile has kOfThread
+// shifts per thread, or fewer shifts than threads. All threads of a block call it. `samples` has
+// the words of SurveyShape::own_words() without those of the factors.
 template <int kOfThread>
 __device__ __forceinline__ void make_own_factors(const Products& p, int shift, int tile_shifts,
                                                  float* samples, float* to) {
@@ -79,7 +80,7 @@ __device__ __forceinline__ void make_own_factors(const Products& p, int shift, i
 #pragma unroll 1
   for (int channel = 0; channel < q.channels; ++channel) {
     const float* const of_channel = p.right + static_cast<Index>(channel) * q.pitch;
-    block::barrier();  // those before may still be read
+    block::barrier();  // the previous samples may still be read
 #pragma unroll 4
     for (int i = thread; i < count; i += threads) {
       samples[sample_place(i)] = load_or_zero(of_channel, q.first + shift + i, q.pitch) - pivot;
@@ -92,7 +93,7 @@ __device__ __forceinline__ void make_own_factors(const Products& p, int shift, i
       runs[run] = sums;
     }
     block::barrier();
-    // The same for all of a thread, since their distance is a multiple of 16.
+    // `head` and `tail` fit all shifts of a thread, since their distances are multiples of 16.
     if (thread >= tile_shifts) continue;
     const int end = thread + q.length, head = smaller(ceil_div(thread, kRun) * kRun, end);
     const int last = end / kRun * kRun, tail = last > head ? last : head;
@@ -174,13 +175,14 @@ __global__ void __launch_bounds__(kSurveyThreads, 4) survey_kernel(Products p, S
           p, tile_of(i) * warps.tile_shifts, warps.tile_shifts, own_factors + warps.tile_shifts,
           own_factors);
     } else {
-      block::barrier();  // those of the tile before may still be read
+      block::barrier();  // the factors of the previous tile may still be read
       for (int of = thread; of < warps.tile_shifts; of += threads) {
         own_factors[of] = p.memory.factors[tile_of(i) * warps.tile_shifts + of];
       }
     }
     Sums<kTiles> sums;
-    // With barriers. Of a wide tile the scores are wrong here: they can mislead a survey, not its result.
+    // Contains barriers. The scores of a wide tile are wrong here, which can mislead the survey but
+    // not the result.
     add_tile(maths, p, warps.cut, tile_of(i), is_first, sums);
     const int of_warp = opaque(static_cast<int>(threadIdx.x)) / warp::kSize * kTiles * kColumns;
     if (tile_of(opaque(i)) * warps.tile_shifts + of_warp >= p.q.shifts) continue;
@@ -219,10 +221,10 @@ __global__ void __launch_bounds__(kSurveyThreads, 4) survey_kernel(Products p, S
   }
 }
 
-// The distribution of a template in the survey, for a warp.
+// The histogram of a template in the survey, for a warp.
 struct Distribution {
-  const std::uint32_t* before;  // of each bin, and of what follows the last
-  // The number of scores below `value`; within a bin they count as evenly spread.
+  const std::uint32_t* before;  // scores before each bin, and before the end of the last bin
+  // The number of scores below `value`. Scores are taken as evenly spread within a bin.
   __device__ __forceinline__ float below(float value) const {
     if (!(value > Survey::edge(0))) return 0;
     if (!(value < Survey::edge(Survey::kBins))) return static_cast<float>(before[Survey::kBins]);
@@ -231,7 +233,7 @@ struct Distribution {
     return static_cast<float>(before[bin]) +
            static_cast<float>(before[bin + 1] - before[bin]) * ((value - from) / (to - from));
   }
-  // The least value in [low, high] whose count(value) is at least `wanted`; count() grows.
+  // The smallest value in [low, high] with count(value) >= `wanted`; count() is increasing.
   template <typename Count>
   __device__ __forceinline__ static float find(float low, float high, float wanted,
                                                const Count& count) {
@@ -247,13 +249,13 @@ struct Distribution {
   }
 };
 
-// A warp for each template. kShifts are those of a warp in the survey.
+// One warp per template. kShifts is the number of shifts of a warp in the survey.
 template <int kShifts>
 __global__ void __launch_bounds__(warp::kSize) brackets_kernel(Question asked, Memory memory) {
   wait_for_previous();
   let_next_start();
   XCORR_SHARED(std::uint32_t, before, Survey::kBins + 1);
-  static_assert(Survey::kBins % warp::kSize != 0);  // a lane writes what follows the last bin
+  static_assert(Survey::kBins % warp::kSize != 0);  // a lane writes the entry after the last bin
   const int lane = warp::lane(), row = static_cast<int>(blockIdx.x);
   const unsigned long long spread = memory.spread[row];
   const std::uint32_t* const bins = memory.survey + static_cast<Index>(row) * Survey::kBins;
@@ -286,8 +288,9 @@ __global__ void __launch_bounds__(warp::kSize) brackets_kernel(Question asked, M
       Distribution::find(-most, most, scores / 2, [&](float v) { return of.below(v); });
   const auto within = [&](float v) { return of.below(median + v) - of.below(median - v); };
   const float deviation = Distribution::find(0, 2 * most, scores / 2, within);
-  // Counts of a sample of independent scores vary by sqrt(scores) / 2 about the middle. Those of
-  // neighbours are not independent: what the counts of warps vary by says how much more it is.
+  // The counts of independent scores vary by sqrt(scores) / 2 around the middle. Scores of
+  // neighbouring shifts are not independent: the variance of the counts of warps shows how much
+  // larger the variation is.
   const float share = of.below(0) / scores;
   const float warps = scores / static_cast<float>(kShifts);
   const float mean = of.below(0) / warps;
@@ -295,7 +298,7 @@ __global__ void __launch_bounds__(warp::kSize) brackets_kernel(Question asked, M
   const float independent = static_cast<float>(kShifts) * share * (1 - share);
   const float more = warps < 8 ? 4.0f : fmaxf((squares - mean * mean) / independent, 1.0f);
   const float varies = 4 * std::sqrt(more * scores) / 2;
-  // Scores of a unit, at the borders.
+  // Scores per unit, at the borders.
   const float step = deviation / 8;
   const float at_median = within(step) / (2 * step);
   const float at_deviation = (within(deviation + step) - within(deviation - step)) / (2 * step);
@@ -308,12 +311,12 @@ __global__ void __launch_bounds__(warp::kSize) brackets_kernel(Question asked, M
   const float deviations = static_cast<float>(asked.deviations);
   bracket.cut = bracket.median - bracket.near_median + deviations * deviation -
                 std::fabs(deviations) * bracket.near_deviation;
-  // Both brackets fit into a histogram, and do not meet.
+  // Both brackets fit into a histogram and do not overlap.
   const auto half = static_cast<float>(memory.bins / 2 - 2);
   const bool good = bracket.near_deviation * asked.per_bin < half &&
                     deviation - bracket.near_deviation > bracket.near_median;
   if (lane != 0) return;
-  if (!good) {  // a NaN, too
+  if (!good) {  // also where a value is NaN
     bracket = {not_a_number(), not_a_number(), 0, 0, 0, not_a_number()};
     memory.state->unknown = 1;
   }

@@ -7,9 +7,9 @@ namespace xcorr::time_series {
 
 inline constexpr int kThresholdThreads = static_cast<int>(small_if_emulated(1024, 64));
 
-// Sums of `mine` over the threads of a block of kThresholdThreads before this one, and over the first
-// half of them; the sum of `other` over all. Each sum of a block has a number of its own, so that no
-// barrier is needed before the next.
+// Sums over a block of kThresholdThreads: of `mine` over the threads before this one and over the
+// first half of the threads, and of `other` over all threads. Each sum of a kernel has its own
+// shared memory (kNumber), so that no barrier is needed before the next sum.
 struct ThreadSums {
   std::int32_t before, half, others;
 };
@@ -19,7 +19,7 @@ __device__ __forceinline__ ThreadSums sums_of_threads(std::int32_t mine, std::in
   static_assert(kWarps <= warp::kSize && kWarps % 2 == 0);
   XCORR_SHARED(std::int32_t, of_warp, 2 * kWarps);
   const int lane = warp::lane(), warp = static_cast<int>(threadIdx.x) / warp::kSize;
-  // Of this lane and those before it.
+  // Inclusive prefix sum over the lanes.
   const auto up_to = [&](std::int32_t sum) {
 #pragma unroll
     for (int by = 1; by < warp::kSize; by *= 2) {
@@ -40,12 +40,12 @@ __device__ __forceinline__ ThreadSums sums_of_threads(std::int32_t mine, std::in
           warp::reduce_add(lane < kWarps ? of_warp[2 * lane + 1] : 0)};
 }
 
-// The bins that hold two ranks; -1 where none does.
+// The bins that contain two ranks; -1 where no bin does.
 struct Bins {
   int of[2];
 };
-// Of kBins bins a thread has those from threadIdx.x * kOfThread on, with so many scores each.
-// `before_middle` scores, and `more` of each thread, come before bin kBins / 2.
+// A thread has the counts of kOfThread bins from threadIdx.x * kOfThread on. The number of scores
+// before bin kBins / 2 is `before_middle` plus the sum of `more` over all threads.
 template <int kNumber, int kOfThread>
 __device__ __forceinline__ Bins bins_of_ranks(const std::int32_t (&counts)[kOfThread],
                                               Index before_middle, std::int32_t more,
@@ -70,11 +70,11 @@ __device__ __forceinline__ Bins bins_of_ranks(const std::int32_t (&counts)[kOfTh
   return {{found[0], found[1]}};
 }
 
-// A block for each template. A bracket has kBins bins.
+// One block per template. A bracket has kBins bins.
 template <int kBins>
 __global__ void __launch_bounds__(kThresholdThreads, 1)
     threshold_kernel(Series q, Question asked, Memory memory) {
-  // Histograms that are read at unaligned places lie in shared memory if they are small.
+  // Histograms that are read at unaligned addresses are staged in shared memory if they are small.
   constexpr bool kStaged = kBins <= 4096;
   constexpr int half = kBins / 2, kOfThread = kBins / kThresholdThreads;
   struct alignas(16) Four {
@@ -104,10 +104,11 @@ __global__ void __launch_bounds__(kThresholdThreads, 1)
       staged[i] = fours(1)[i];
     }
   }
-  // Without this bracket nothing was counted. `memory.state->unknown` would not do: another block of this
-  // kernel may set it between the reads of two threads, of which one would then meet no barrier.
+  // Without this bracket nothing was counted. `memory.state->unknown` cannot be tested here:
+  // another block of this kernel may set it between the reads of two threads, and then only one of
+  // the two would reach the barrier.
   if (!(bracket.median == bracket.median)) return;
-  // Scores of 0 lie in this bin of this histogram.
+  // Histogram and bin of the scores of 0.
   const bool zero_at_median = std::fabs(bracket.median) < bracket.near_median;
   const float zero =
       zero_at_median ? -bracket.median : std::fabs(bracket.median) - bracket.deviation;
@@ -116,7 +117,7 @@ __global__ void __launch_bounds__(kThresholdThreads, 1)
   const auto zeros = [&](int which, int bin) -> std::int32_t {
     return which == zero_histogram && bin == zero_bin ? static_cast<std::int32_t>(counts.zeros) : 0;
   };
-  // Of histogram 1 or 2.
+  // Count of a bin of histogram 1 or 2.
   const auto count = [&](int which, int bin) -> std::int32_t {
     if (bin < 0 || bin >= kBins) return 0;
     const int at = which * kBins + bin;
@@ -130,10 +131,10 @@ __global__ void __launch_bounds__(kThresholdThreads, 1)
 #pragma unroll
   for (int i = 0; i < kOfThread; ++i) of_median[i] += zeros(0, thread * kOfThread + i);
   const Bins at = bins_of_ranks<0>(of_median, counts.below, 0, ranks);
-  // In bins, from the rough median.
+  // Distance of the median from the estimated median, in bins.
   const int moved = (at.of[0] + at.of[1]) / 2 - half, size = moved < 0 ? -moved : moved;
-  // Bin i of the deviations has the scores above the median that are `moved` bins farther from the
-  // rough one, and those below it that are nearer.
+  // Bin i of the deviations counts the scores above the median whose distance from the estimated
+  // median is `moved` bins larger, and those below it whose distance is `moved` bins smaller.
   const int side = moved < 0 ? 2 : 1;
   std::int32_t nearer = 0, of_deviation[kOfThread];
   for (int i = thread; i < size; i += kThresholdThreads) {
@@ -147,7 +148,7 @@ __global__ void __launch_bounds__(kThresholdThreads, 1)
   const Bins far = bins_of_ranks<1>(of_deviation, counts.within, nearer, ranks);
   if (thread != 0) return;
   for (int k = 0; k < 2; ++k) {
-    // Beyond a bracket the histograms are empty.
+    // Outside a bracket the histograms are empty.
     const auto holds = [&](int bin, int margin, float near) {
       const int from_middle = bin < half ? half - bin : bin - half;
       return bin >= 0 && from_middle + margin + 1 < static_cast<int>(near * bracket.per_bin);
@@ -159,7 +160,7 @@ __global__ void __launch_bounds__(kThresholdThreads, 1)
     memory.state->unknown = 1;
     return;
   }
-  // The middle of two bins.
+  // The mean of the centres of two bins.
   const auto middle = [&](float from, const Bins& of) {
     return from + (0.5 * (of.of[0] + of.of[1] + 1) - half) / static_cast<double>(bracket.per_bin);
   };

@@ -1,17 +1,22 @@
-// The products of detection by warpgroups: those of warpgroup_products.hpp about a line for each tile, in
-// another order. What follows the products takes the time of many instructions, and the two warpgroups of
-// a block multiply in turns: while one multiplies, the other makes scores of its sums, and counts or stores
-// them. Without turns all warpgroups of an SM multiply at the same time, and then none does. The one that
-// ends its products says so and goes on; only who is to multiply waits (Turns). So one may still
-// read factors of the tile before the one that the other multiplies, while the next is copied: they have
-// places for three tiles.
+// The products of detection with warpgroups. They are those of warpgroup_products.hpp, with a line
+// subtracted from each tile, in another order.
 //
-// Nobody waits for the signal. A thread asks for its part of the next tile, which copies itself into shared
-// memory meanwhile, and takes it about its line and rounds it there a turn later (TileCopy).
+// After its products a warpgroup computes scores from its sums and counts or stores them. This
+// takes the time of many instructions. Therefore the two warpgroups of a block multiply in turns:
+// while one multiplies, the other computes scores. Without turns all warpgroups of an SM multiply
+// at the same time, and later the tensor cores idle while all compute scores. After its last
+// product a warpgroup signals the other warpgroup and continues. A warpgroup waits only before its
+// first product (Turns). It may still read the factors of a tile while the other warpgroup
+// multiplies the next tile and the tile after that is copied. Therefore shared memory holds the
+// factors of three tiles.
 //
-// Dynamic shared memory: two tiles of the signal, the templates of each warpgroup, factors of three tiles,
-// what sums of two tiles begin with, what templates make of a line, for each warp the means of chunks
-// that the line of a tile is made of, and whether each of three tiles is wide (prepare.hpp).
+// Loads of the signal overlap products. A thread starts an asynchronous copy of its part of the
+// next tile. One turn later it subtracts the line from these samples and rounds them (TileCopy).
+//
+// Dynamic shared memory holds: the signal of two tiles, the templates of each warpgroup, the
+// factors of three tiles, the initial sums of two tiles, the sums of products of templates and a
+// unit line, per warp the means of the chunks that define the line of a tile, and for three tiles
+// whether the tile is wide (prepare.hpp).
 #pragma once
 
 #include "algorithms/device/turns.hpp"
@@ -20,7 +25,7 @@
 
 namespace xcorr::time_series {
 
-// Factors of the shifts of a task, in the order of the lanes' sums.
+// Factors of the shifts of a task, in the order of a lane's sums.
 struct alignas(16) FourFactors {
   float of[4];
 };
@@ -29,9 +34,9 @@ struct TaskFactors {
   __device__ __forceinline__ TaskFactors again() const { return {opaque(of_lane)}; }
 };
 
-// Where shift `i` of a tile has its factor. A lane's sums are of columns 8 j + 2 t and the next one,
-// t = lane % 4, and of the shift lane / 4 of their 8: four neighbouring words are of two j. So many shifts
-// change places among each other.
+// Index of the factor of shift `i` of a tile. The sums of a lane are those of columns 8 j + 2 t and
+// 8 j + 2 t + 1, t = lane % 4, at shift lane / 4 of the 8 shifts of a column. Four neighbouring
+// words belong to two values of j. The order changes only within kPlacesTogether shifts.
 inline constexpr int kPlacesTogether = 4 * warp::kSize;
 __device__ __forceinline__ int factor_place(int i) {
   const int column = i / 8, j = column / 8, lane = i % 8 * 4 + column % 8 / 2;
@@ -41,7 +46,7 @@ __device__ __forceinline__ int factor_place(int i) {
 template <typename Maths, int kSpread, typename Use>
 __device__ __forceinline__ void each_sum_of(WarpgroupSums<Maths, kSpread>& sums, int half,
                                             const TaskFactors& factors, const Use& use) {
-  static_assert(kSpread == 8);  // so that both halves have the same shifts
+  static_assert(kSpread == 8);  // both halves cover the same shifts
   const int lane = opaque(warp::lane());
   const int first = lane % 4 * 2 * kSpread + lane / 4;
 #pragma unroll
@@ -55,27 +60,28 @@ __device__ __forceinline__ void each_sum_of(WarpgroupSums<Maths, kSpread>& sums,
   }
 }
 
-// Smaller tiles: what is far from a line, as the samples around a step are, costs precision in its tile.
-// Three steps at once leave registers for what follows the products, and 256 samples are 33 steps.
+// Smaller tiles: samples far from the line, as around a step, cost precision in the whole tile.
+// With three steps at once registers remain for the code after the products. 256 samples are 33
+// steps.
 template <typename Maths>
 struct LevelledTiles : Maths {
   static constexpr int kMostTileShifts = 2048, kAtOnce = 3;
   static_assert(Maths::kParts == 1 && !Maths::kFromZero);
 };
 
-// What the kernels need to know beside Products. Made on the host.
+// Launch parameters besides Products. Set on the host.
 struct WarpgroupShape {
   WarpgroupLayout layout;
   int tile_shifts;
-  int line_chunks;  // of a channel, whose means a tile needs
-  int words;  // of dynamic shared memory, a multiple of 4; what else a kernel needs lies behind
+  int line_chunks;  // chunks of a channel whose means a tile needs
+  int words;        // of dynamic shared memory, a multiple of 4; further data of a kernel follow
 
   int threads() const { return kWarpgroups * kWarpgroup; }
   int tiles() const { return layout.tiles; }
   Index shifts() const { return static_cast<Index>(layout.tiles) * tile_shifts; }  // of all tiles
 };
 
-// Where the parts of dynamic shared memory lie, in words.
+// Offsets of the parts of dynamic shared memory, in words.
 template <typename Maths, int kSpread>
 struct WarpgroupMemory {
   static constexpr int kTile = kTileShifts<Maths, kSpread>, kPlanes = kSpread / Maths::kPart;
@@ -94,17 +100,17 @@ struct WarpgroupMemory {
   __host__ __device__ static int words(const WarpgroupLayout& q, int line_chunks) {
     return wide(q, line_chunks) + 4;
   }
-  // Whether each tile with factors is wide.
+  // Offset of the flags that say which tiles are wide.
   __host__ __device__ static int wide(const WarpgroupLayout& q, int line_chunks) {
     return means(q) + kWarps * ceil_div(q.channels * line_chunks, 4) * 4;
   }
-  // Where column 0 of a tile has part `of` of a channel.
+  // Offset of column 0 of a tile in part `of` of a channel.
   __device__ static __forceinline__ int place(const WarpgroupLayout& q, int of) {
     return (of % kPlanes * q.plane + of / kPlanes) * kPartWords;
   }
 };
 
-// Which places a tile has, by its number among those of the block: of two, and of three.
+// Slots of a tile in buffers of two and of three tiles. `number` counts the tiles of the block.
 struct TilePlaces {
   int number;  // modulo 6
   __device__ __forceinline__ int of_two() const { return number % 2; }
@@ -112,12 +118,12 @@ struct TilePlaces {
   __device__ __forceinline__ TilePlaces next() const { return {number == 5 ? 0 : number + 1}; }
 };
 
-// The right to multiply, which the warpgroups of a block hand to each other. Between two of its take()
-// a warpgroup has seen all that the other did before the give() in between.
+// The right to multiply, which the two warpgroups of a block pass to each other. After take() a
+// warpgroup sees all writes of the other one before its give().
 struct Turns {
   static constexpr int kThreads = kWarpgroups * kWarpgroup;
   static_assert(kWarpgroups == 2);
-  // Numbers of barriers as constants: 1 and 2 are those of each warpgroup by itself.
+  // Barrier numbers are constants: each warpgroup uses 1 or 2 for itself.
   __device__ __forceinline__ static void take(int warpgroup) {
     if (warpgroup == 0) {
       block::wait(3, kThreads);
@@ -125,7 +131,7 @@ struct Turns {
       block::wait(4, kThreads);
     }
   }
-  // To the other one.
+  // Passes the right to the other warpgroup.
   __device__ __forceinline__ static void give(int warpgroup) {
     if (warpgroup == 0) {
       block::arrive(4, kThreads);
@@ -135,11 +141,11 @@ struct Turns {
   }
 };
 
-// The copy of a tile to its places. ask() leaves it on its way; finish() waits for what this
-// thread asked for, takes the samples about the tile's line and rounds them. A thread finishes the samples
-// that it asked for and a warp the line from means that its own lanes asked for, so that between the
-// two no barrier is needed. What follows from a thread's number is computed in both: kept meanwhile, it
-// would take registers that the sums need.
+// Copies a tile to its slots. ask() starts the copy. finish() waits for the copies of this thread,
+// subtracts the tile's line from the samples and rounds them. A thread finishes the samples that it
+// copied, and a warp computes the line from means that its lanes copied, so that no barrier is
+// needed in between. Values that follow from the thread index are computed in both functions: kept
+// in between, they would take registers that the sums need.
 template <typename Maths, int kSpread>
 struct TileCopy {
   using At = WarpgroupMemory<Maths, kSpread>;
@@ -164,7 +170,7 @@ struct TileCopy {
   __device__ __forceinline__ LineChunks chunks() const {
     return {p.q, p.memory, first(), At::kTile + p.q.length};
   }
-  // Of a channel, for this warp.
+  // Means of a channel for this warp.
   __device__ __forceinline__ float* means(int channel) const {
     const WarpgroupLayout& q = shape.layout;
     const int of_warp = ceil_div(q.channels * shape.line_chunks, 4) * 4;
@@ -262,24 +268,24 @@ struct TileCopy {
   }
 };
 
-// The tasks of the tiles of a block, for the templates of blockIdx.y. use(sums, factors, shift) is called
-// by all lanes of a warp for each task, whose first shift is `shift`. All threads of a block call
-// each_task_in_turns.
+// Calls use(sums, factors, shift) for each task of the tiles of a block and the templates of
+// blockIdx.y, by all lanes of a warp. `shift` is the first shift of the task. All threads of a
+// block call each_task_in_turns.
 template <typename Maths, int kSpread, typename Use>
 __device__ __forceinline__ void each_task_in_turns(const Products& p, const WarpgroupShape& shape,
                                                    const Use& use) {
   using At = WarpgroupMemory<Maths, kSpread>;
-  constexpr int kTemplates = kProductRows / kSpread;  // of a product
+  constexpr int kTemplates = kProductRows / kSpread;  // per product
   constexpr int kTaskShifts = kSpread * Maths::kColumns, kTile = At::kTile;
   constexpr int kAtOnce = Maths::kAtOnce;
-  using Left = std::uint32_t[1][4];  // of a lane, for a step
+  using Left = std::uint32_t[1][4];  // of a lane, for one step
   struct alignas(8) Two {
     std::uint32_t of[2];
   };
 
   const WarpgroupLayout& q = shape.layout;
-  // What follows from a thread's number is computed where it is used: kept over the products, it would
-  // take registers that the sums need.
+  // Values that follow from the thread index are computed where they are used: kept over the
+  // products, they would take registers that the sums need.
   const auto thread = [] { return opaque(static_cast<int>(threadIdx.x)) % kWarpgroup; };
   const auto warpgroup = [] { return opaque(static_cast<int>(threadIdx.x)) / kWarpgroup; };
   auto* const signals = dynamic_shared<std::uint32_t>();
@@ -288,7 +294,7 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
   const float* const starts = dynamic_shared<float>() + At::starts(q);
   const int row_words = q.panel_steps * Maths::kStep + kSpread;
 
-  // What the templates make of a line. A thread alone reads what it stores.
+  // The units of the templates (prepare.hpp). Only the thread that stores a unit reads it.
   const int of_thread = static_cast<int>(threadIdx.x);
   if (of_thread < kGroup) {
     const int of = first_of_block() + of_thread;
@@ -296,17 +302,17 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
         p.asked.normalised && of < q.templates ? p.memory.units[of] : 0.0f;
   }
 
-  // One or two.
+  // The block has one or two groups of templates.
   static_assert(kBlockTemplates == 2 * kTemplates);
   const auto two_groups = [&] { return q.templates - first_of_block() > kTemplates; };
-  // Of the block, the first time none.
+  // Tasks of a block in a tile; 0 before the first tile.
   const auto tasks = [&](int tile) {
     const int shifts = std::min(kTile, q.shifts - tile * kTile);
     return tile < 0 ? 0 : ceil_div(shifts, kTaskShifts) << (two_groups() ? 1 : 0);
   };
   const bool one_panel = q.channels == 1 && q.panel_steps == q.steps;
-  int state = 5;  // 8 times the round of the tile, and the number of its places
-  // The first time there are no tasks, only copies of the first tile.
+  int state = 5;  // 8 x round of the tile + TilePlaces::number
+  // The first iteration has no tasks and only copies the first tile.
 #pragma unroll 1
   for (int tile = static_cast<int>(blockIdx.x - gridDim.x); tile < q.tiles;
        tile += static_cast<int>(gridDim.x), state = TilePlaces{state % 8}.next().number) {
@@ -315,14 +321,15 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
       const int round = state / 8;
       const TilePlaces places{state % 8};
       const int rounds = ceil_div(tasks(opaque(tile)), kWarpgroups);
-      // The signal of the tile before this one is read no more: warpgroup 1 has multiplied its last task
-      // before warpgroup 0 multiplied the first of this tile. And nobody has factors of the tile before
-      // that one, of which all tasks ended before.
+      // The slots of the next tile are free. Signal: warpgroup 1 multiplied its last task of the
+      // previous tile before warpgroup 0 multiplied its first task of this tile. Factors: all tasks
+      // of the tile before the previous one have ended.
       const int next = tile + static_cast<int>(gridDim.x);
       const TileCopy<Maths, kSpread> copy{p, shape, next, places.next()};
       if (round == (warpgroup() == 0 ? std::min(1, rounds) : 0) && next < q.tiles) copy.ask();
-      // Warpgroup 0 multiplies the next tile first, and then warpgroup 1 has a task of this one. So that
-      // one finishes before its last task, and warpgroup 0 after it.
+      // Warpgroup 0 is the first to multiply the next tile, while warpgroup 1 still has a task of
+      // this tile. Therefore warpgroup 1 calls finish() before its last task and warpgroup 0 after
+      // its last task.
       if (round == (warpgroup() == 0 ? rounds : std::max(rounds - 1, 0)) && next < q.tiles) {
         copy.finish();
       }
@@ -330,7 +337,7 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
       const int task = round * kWarpgroups + warpgroup();
       const bool exists = task < tasks(opaque(tile));
       WarpgroupSums<Maths, kSpread> sums;
-      const int groups = two_groups() ? 1 : 0;  // 2 to the power of this
+      const int groups = two_groups() ? 1 : 0;  // log2 of the number of groups
       sums.group = task & groups;
       const int task_shift = (task >> groups) * kTaskShifts;  // in the tile
       if (!exists) {
@@ -339,9 +346,9 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
         int channel = 0, begin = 0;
 #pragma unroll 1
         while (channel < q.channels) {
-          // A warpgroup's tasks are of one group.
+          // All tasks of a warpgroup belong to one group.
           if (!one_panel || (round == 0 && tile == static_cast<int>(blockIdx.x))) {
-            // Nobody of the warpgroup reads the panel before any more.
+            // No thread of the warpgroup reads the previous panel any more.
             wait_for_warpgroup(warpgroup());
             stage_panel<Maths, kSpread>(
                 q, p.memory.templates, first_of_block() + sums.group * kTemplates, channel, begin,
@@ -362,8 +369,8 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
             }
           }
 
-          // Of the lane: its two rows, the second is 8 below, from column 0 on. Their templates are
-          // neighbours, whose words lie side by side.
+          // The two template rows of this lane, from column 0 on; the second is 8 rows below the
+          // first. Their templates are neighbours, and words of neighbours are stored side by side.
           static_assert(kSpread == 8);
           const int row = WarpgroupSums<Maths, kSpread>::product_row(0);
           const Two* const rows = reinterpret_cast<const Two*>(panel()) +
@@ -381,7 +388,7 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
               }
             }
           };
-          // The columns of the task. A step has a part of each plane.
+          // The columns of the task. A step uses one part of each plane.
           static_assert(kSpread == Maths::kStep && kTaskShifts % kSpread == 0);
           const std::uint32_t* const columns = signals + places.of_two() * At::signal_words(q) +
                                                channel * q.channel_words +
@@ -416,14 +423,14 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
       }
     }
     if (tile >= 0) continue;
-    block::barrier();  // the first tile is there
+    block::barrier();  // the first tile is complete
     if (warpgroup() == 1) Turns::give(1);
   }
-  // What warpgroup 1 gave last.
+  // Takes the last turn that warpgroup 1 gave.
   if (warpgroup() == 0) Turns::take(0);
 }
 
-// As WarpEngine of products.hpp.
+// The engine of warpgroups, with the interface of WarpEngine in products.hpp.
 template <typename LargeTiles, int kSpread>
 struct WarpgroupEngine {
   using Maths = LevelledTiles<LargeTiles>;

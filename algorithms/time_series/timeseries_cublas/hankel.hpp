@@ -1,5 +1,4 @@
-// The signal's Hankel matrix: a row for each shift, the samples of all channels that this shift
-// meets.
+// The signal's Hankel matrix: one row per shift, with the samples of all channels at this shift.
 #pragma once
 
 #include "algorithms/blocks/divide.hpp"
@@ -10,14 +9,14 @@ namespace xcorr::time_series {
 
 constexpr int kHankelThreads = 256;
 
-// kCount neighbouring elements, written at once.
+// kCount neighbouring elements, written with one access.
 template <int kCount>
 struct alignas(sizeof(float) * kCount) Elements {
   float of[kCount];
 };
 
 // to[s][c * length + t] = signal[c * pitch + s + t] for `elements` elements; `row` divides by the
-// elements of a row, `channel` by length. A thread writes kCount of them, which divides length.
+// elements of a row, `channel` by length. A thread writes kCount elements. kCount divides length.
 template <int kCount>
 static __global__ void __launch_bounds__(kHankelThreads)
     write_hankel(const float* signal, Index pitch, Divider row, Divider channel,
@@ -34,7 +33,7 @@ static __global__ void __launch_bounds__(kHankelThreads)
   reinterpret_cast<Elements<kCount>*>(to)[element / kCount] = out;
 }
 
-// Enqueues the matrix of `count` shifts from `signal` on, which is that of the first of them.
+// Enqueues building the matrix of `count` shifts. `signal` is at the first of these shifts.
 inline void enqueue_hankel(const float* signal, const SeriesShape& s, Index count, float* to,
                            void* stream) {
   const Index row = s.channels * s.length;

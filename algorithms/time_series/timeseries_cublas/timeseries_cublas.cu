@@ -1,16 +1,16 @@
-// Templates against a signal as a matrix product by cuBLAS: the rival of the time-series paper. The
-// signal's Hankel matrix has a row for each shift; the outputs are the templates times its
-// transpose. Derived from overlap_wise by writing every sample T times. timeseries_cpu_dgemm is the
-// same on a CPU.
+// Templates against a signal as a matrix product by cuBLAS, to which the time-series paper
+// compares. The signal's Hankel matrix has one row per shift. The outputs are the templates times
+// its transpose. Derived from overlap_wise by storing every sample T times. timeseries_cpu_dgemm is
+// the same on a CPU.
 //
-// The matrix is made in chunks of shifts, and building is inside the time, as the phase `build`; the
-// product is the rest. (The paper's time leaves building out.)
+// The matrix is built in chunks of shifts. The time includes building, as the phase `build`; the
+// product is the phase `rest`. (The paper's time excludes building.)
 //
 // Problem: n-to-m with one signal, rows as channels, window inside `valid`.
 // Precision classes: fp32 (CUBLAS_COMPUTE_32F) and tf32 (CUBLAS_COMPUTE_32F_FAST_TF32).
 // Parameters, run-time:
-//   chunk_mib  of the matrix: 32 stays in the L2 cache, 1024 has fewer launches
-// Limits: sizes of cuBLAS are 32 bits. Not emulated: library calls.
+//   chunk_mib  size of the matrix: 32 stays in the L2 cache, 1024 needs fewer launches
+// Limits: sizes in cuBLAS have 32 bits. Not emulated: library calls.
 #include <cublas_v2.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 namespace xcorr::time_series {
 namespace {
 
-// What NVIDIA recommends for compute capability 9.0.
+// The workspace that NVIDIA recommends for compute capability 9.0.
 constexpr std::size_t kBlasBytes = std::size_t{32} << 20;
 
 void check_cublas(cublasStatus_t status, const char* what) {
@@ -40,7 +40,7 @@ class Blas {
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
 
-  // Choosing a stream takes the memory away again.
+  // cublasSetStream resets the workspace.
   void use(void* stream, void* memory) {
     check_cublas(cublasSetStream(handle_, static_cast<cudaStream_t>(stream)), "cublasSetStream");
     check_cublas(cublasSetWorkspace(handle_, memory, kBlasBytes), "cublasSetWorkspace");
@@ -78,7 +78,7 @@ class CublasPlan final : public Plan {
       call.phase("build");
       enqueue_hankel(call.rights<float>() + s.first + first, s, count, matrix_, call.stream);
       call.phase("rest");
-      // cuBLAS is column-major: its out is [templates][shifts] of ours.
+      // cuBLAS is column-major: its out is our [templates][shifts].
       const float one = 1, zero = 0;
       check_cublas(
           cublasGemmEx(blas_.get(), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(count),

@@ -1,4 +1,4 @@
-// The steps of a call around the library's transforms, and where rows lie in the workspace.
+// The steps of a call around the library's transforms, and the layout of the workspace.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct ChunkLayout {
   Index chunk;  // segments
 };
 
-// `work_bytes`: what the library's transforms need.
+// `work_bytes` is the work memory of the library's transforms.
 struct ChunkMemory {
   ChunkMemory(const ChunkLayout& at, std::size_t work_bytes, Workspace workspace)
       : templates(workspace.take<float>(at.template_rows * at.pitch)),
@@ -45,8 +45,8 @@ struct ChunkMemory {
   std::size_t bytes;
 };
 
-// A call. transforms.of_templates(rows, stream), .forward and .inverse transform the rows of the
-// layout in place.
+// Computes a call. transforms.of_templates(rows, stream), .forward and .inverse transform the rows
+// of the layout in place.
 template <typename Transforms>
 void correlate_in_chunks(const ChunkLayout& at, const ChunkMemory& memory, const Call& call,
                          Transforms& transforms) {

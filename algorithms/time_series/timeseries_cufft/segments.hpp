@@ -1,6 +1,6 @@
-// The kernels around the library's transforms: segments and templates in, products of spectra,
-// outputs out. A row is a segment or a template of `pitch` scalars, transformed in place: n scalars
-// and two to fill it up, or n / 2 + 1 complex values.
+// The kernels around the library's transforms: they fill rows with segments and templates, multiply
+// spectra, and store outputs. A row is a segment or a template of `pitch` scalars, transformed in
+// place: n scalars and two of padding, or n / 2 + 1 complex values.
 #pragma once
 
 #include "algorithms/blocks/plan.hpp"
@@ -17,7 +17,7 @@ struct RowSource {
   Index per_source, step;
 };
 
-// to[row][x] = sample x of the row, zero where the source has ended and beyond n.
+// to[row][x] = sample x of the row, 0 beyond the end of the source and beyond n.
 static __global__ void __launch_bounds__(kRowThreads)
     fill_rows(RowSource from, Index rows, int n, int pitch, float* to) {
   const int x = static_cast<int>(blockIdx.x) * kRowThreads + static_cast<int>(threadIdx.x);
@@ -53,8 +53,8 @@ static __global__ void __launch_bounds__(kRowThreads)
   }
 }
 
-// The first `valid` scalars of row (i, k) to the outputs k * valid + x of template i, as far as
-// `count` outputs exist; those of a template are `out_pitch` apart.
+// Copies the first `valid` scalars of row (i, k) to the outputs k * valid + x of template i, up to
+// `count` outputs. Templates are `out_pitch` outputs apart.
 static __global__ void __launch_bounds__(kRowThreads)
     store_rows(const float* rows, int pitch, Index template_count, Index segment_count, int valid,
                Index count, Index out_pitch, float* out) {
@@ -69,7 +69,7 @@ static __global__ void __launch_bounds__(kRowThreads)
   }
 }
 
-// A grid for rows of `length` elements: rows along y, and along z too.
+// A grid for rows of `length` elements: x along the row, y and z over rows.
 inline dim3 row_grid(Index length, Index along_y, Index along_z = 1) {
   return dim3(static_cast<unsigned>(ceil_div<Index>(length, kRowThreads)), grid_extent(along_y),
               grid_extent(along_z));

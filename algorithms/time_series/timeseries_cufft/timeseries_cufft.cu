@@ -1,18 +1,18 @@
-// Templates against a signal by overlap-save on cuFFT (overlap_save.hpp): a step from cufft, which
-// pads a short template to the length of the signal.
+// Templates against a signal by overlap-save with cuFFT (overlap_save.hpp). Derived from cufft,
+// which pads a short template to the length of the signal.
 //
-// The templates are padded to a segment and transformed. Then, for chunks of segments: a kernel
-// copies overlapping segments of the signal apart, a batched R2C transform makes their spectra, a
-// kernel multiplies each with the spectra of all templates and adds the channels, a batched C2R
-// transform goes back, and a kernel copies the outputs that did not wrap. All transforms are in
-// place. Compare timeseries_fft, which has all of this in one kernel.
+// The templates are padded to a segment and transformed. Then, per chunk of segments: a kernel
+// copies overlapping segments of the signal, a batched R2C transform computes their spectra, a
+// kernel multiplies each spectrum with the spectra of all templates and adds the channels, a
+// batched C2R transform goes back, and a kernel copies the outputs that did not wrap around. All
+// transforms are in place. timeseries_fft does all of this in one kernel.
 //
 // Problem: n-to-m with one signal, rows as channels, window inside `valid`; fp32.
 // Parameters, run-time:
 //   segment    points of a transform
-//   chunk_mib  memory of a chunk: 32 stays in the L2 cache, 512 has fewer launches
-// Phases: forward, hadamard, inverse; copies are the rest. A chunk is at least one segment, so many
-// templates take what they need. Not emulated: library calls.
+//   chunk_mib  memory of a chunk: 32 stays in the L2 cache, 512 needs fewer launches
+// Phases: forward, hadamard, inverse; copies are `rest`. A chunk has at least one segment, so that
+// many templates can exceed chunk_mib. Not emulated: library calls.
 #include <cufft.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void check_cufft(cufftResult status, const char* what) {
   throw std::runtime_error(std::string(what) + ": cuFFT error " + std::to_string(status));
 }
 
-// Transforms of `rows` rows in place, in work memory that use() gives.
+// In-place transforms of `rows` rows, with the work memory passed to use().
 class RowTransforms {
  public:
   RowTransforms(cufftType type, int n, Index rows) : type_(type) {
@@ -80,7 +80,7 @@ class ChunkTransforms {
         forward_(CUFFT_R2C, static_cast<int>(at.segments.points), at.segment_rows),
         inverse_(CUFFT_C2R, static_cast<int>(at.segments.points), at.product_rows) {}
 
-  // They run one after the other.
+  // They run one after the other and share the work memory.
   std::size_t work_bytes() const {
     return std::max({templates_.work_bytes(), forward_.work_bytes(), inverse_.work_bytes()});
   }

@@ -1,4 +1,4 @@
-// The two kernels of timeseries_fft: spectra of the templates, then everything else.
+// The two kernels of timeseries_fft: template_spectra_kernel and overlap_save_kernel.
 #pragma once
 
 #include "algorithms/device/launch.hpp"
@@ -8,28 +8,28 @@
 
 namespace xcorr::time_series {
 
-// By value to both kernels.
+// Arguments of both kernels, passed by value.
 struct FftArguments {
   const float* templates;
-  const float* signal;  // at sample `first` of its first channel
+  const float* signal;  // sample `first` of the first channel
   float* out;
   const Complex* powers;  // w_n^k, k < n
   Complex* spectra;       // [templates][channels][n], in the order of the threads that use them
   Index pitch;            // of the signal
-  Index samples;          // of a channel that count
+  Index samples;          // of a channel that are used
   Index shifts;
   int template_count, channels, length;
-  int valid;    // outputs of a segment
-  Index pairs;  // of segments
+  int valid;    // outputs per segment
+  Index pairs;  // pairs of segments
   float scale;  // of a transform and its inverse
 };
 
-// Two values of a thread: one access of 16 bytes.
+// Two values of a thread, for accesses of 16 bytes.
 struct alignas(16) ValuePair {
   Complex a, b;
 };
 
-// The values of a thread in memory that no other thread uses in between: a spectrum.
+// Stores a spectrum: the values of a thread, in memory that only this thread reads.
 template <typename T>
 __device__ __forceinline__ void keep(const Complex (&v)[T::values], Complex* spectrum, int lane) {
   ValuePair* const to = reinterpret_cast<ValuePair*>(spectrum) + lane;
@@ -37,11 +37,12 @@ __device__ __forceinline__ void keep(const Complex (&v)[T::values], Complex* spe
   for (int m = 0; m < T::values; m += 2) to[m / 2 * T::lanes] = {v[m], v[m + 1]};
 }
 
-// Elements lane + lanes * m of `count` samples and zeros behind them.
+// Loads elements lane + lanes * m of `count` samples, padded with zeros.
 template <typename T>
 __device__ __forceinline__ void load_samples(Complex (&v)[T::values], float Complex::* part,
                                              const float* from, int count, int lane) {
-  // One address, from which all others are constants apart: the compiler would compute each anew.
+  // All addresses are at constant offsets from this one; without opaque() the compiler computes
+  // each separately.
   const float* const own = opaque(from + lane);
 #pragma unroll
   for (int m = 0; m < T::values; ++m) {
@@ -52,15 +53,15 @@ __device__ __forceinline__ void load_samples(Complex (&v)[T::values], float Comp
 template <typename T>
 constexpr int kThreads = T::lanes * T::P::groups;
 
-// Complex elements of shared memory: the table, and of each group a buffer and spectra.
+// Complex elements of shared memory: the table, and per group a buffer and spectra.
 template <typename T>
 constexpr Index shared_elements(Index spectra) {
   constexpr Index kTable = (T::table + 1) / 2 * 2, kBuffer = (T::buffer + 1) / 2 * 2;
   return kTable + T::P::groups * (kBuffer + spectra * T::n);
 }
 
-// A group's part of the dynamic shared memory. The first barrier of a transform does not wait for
-// the table, so the block does.
+// The part of a group in dynamic shared memory. The first barrier of a transform is one of the
+// group and does not wait for the table; the barrier of the block here does.
 template <typename T>
 struct GroupMemory {
   __device__ __forceinline__ GroupMemory(const Complex* powers, int spectra) {
@@ -80,7 +81,8 @@ struct GroupMemory {
   int lane, group;
 };
 
-// A group transforms one channel of one template: its conjugate, times what undoes all scales.
+// A group transforms one channel of one template and stores the conjugate, times the scale of all
+// transforms.
 template <int kN>
 __global__ void __launch_bounds__(kThreads<SegmentTransform<kN>>)
     template_spectra_kernel(FftArguments a) {
@@ -117,7 +119,8 @@ __device__ __forceinline__ void add_products(Complex (&sum)[T::values], const Co
   }
 }
 
-// Both parts of v to the outputs of two neighbouring segments, of which `left` exist.
+// Stores both parts of v to the outputs of two neighbouring segments. `left` is the number of
+// outputs from `out` to the end.
 template <typename T>
 __device__ __forceinline__ void store_outputs(const Complex (&v)[T::values], float* out, int valid,
                                               Index left, int lane) {
@@ -133,8 +136,8 @@ __device__ __forceinline__ void store_outputs(const Complex (&v)[T::values], flo
   }
 }
 
-// A group takes two neighbouring segments, as the real and the imaginary part of one complex one,
-// and a part (y of the grid) of the templates.
+// A group processes two neighbouring segments, as the real and the imaginary part of one complex
+// segment, with a part of the templates (y of the grid).
 template <int kN>
 __global__ void __launch_bounds__(kThreads<SegmentTransform<kN>>, Passes<kN>::resident)
     overlap_save_kernel(FftArguments a, int templates_of_a_part) {

@@ -1,10 +1,11 @@
-// Transforms of kN complex values by a group of `lanes` threads: a warp, or a whole block. A thread
-// holds `values` of them, element lane + lanes * m as value m, in natural order before and after.
+// Transforms of kN complex values by a group of `lanes` threads: a warp, or a block. A thread holds
+// `values` values; value m is element lane + lanes * m, in natural order before and after.
 //
 // A transform is two passes (first, last) or three (first, middle, last) of short transforms in
-// registers. Between passes values change threads through a buffer of shared memory, and are
-// multiplied by roots of one from a table that the groups of a block share. Half a warp at a time
-// accesses shared memory, 16 complex values, and the pitches keep them in 16 different banks.
+// registers. Between passes, values move to other threads through a buffer in shared memory and are
+// multiplied by roots of one from a table that the groups of a block share. Half a warp (16 complex
+// values) accesses shared memory at a time, and the pitches keep these values in 16 different
+// banks.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +15,8 @@
 
 namespace xcorr::time_series {
 
-// Threads of a group, groups of a block, blocks that an SM is to hold, lengths of the passes;
-// middle = 1: two passes.
+// Threads per group, groups per block, target number of blocks per SM, and the lengths of the
+// passes; middle = 1: two passes.
 template <int kN>
 struct Passes;
 template <>
@@ -46,15 +47,15 @@ struct SegmentTransform {
   static constexpr int kRest = kN / P::first, kBegun = P::first * P::middle;
   static_assert(kBegun * P::last == kN && (lanes == warp::kSize || P::groups == 1));
 
-  // First exchange: value k1 of task j at k1 * kPitch1 + j. Second: task (k1, k2) of value t at
-  // t * kPitch2 + k1 + first * k2.
+  // First exchange: value k1 of task j is at k1 * kPitch1 + j. Second exchange: value t of task
+  // (k1, k2) is at t * kPitch2 + k1 + first * k2.
   static constexpr bool kTwoPasses = P::middle == 1;
   static constexpr int kPitch1 = kTwoPasses ? kRest + 1 : P::last == 8 ? kRest + 8 : kRest;
   static constexpr int kPitch2 = P::last == 8 ? kBegun + 2 : kBegun + 1;
   static constexpr int buffer = std::max(P::first * kPitch1, kTwoPasses ? 0 : P::last* kPitch2);
 
-  // The table: w_n^(k1 j) at (k1 - 1) * kRest + j, then w_n^(first k2 t) at (k2 - 1) * last + t.
-  // `powers`: w_n^k for k < n, sign of the inverse.
+  // The table has w_n^(k1 j) at (k1 - 1) * kRest + j, then w_n^(first k2 t) at (k2 - 1) * last + t.
+  // `powers` has w_n^k for k < n, with the sign of the inverse transform.
   static constexpr int kTable1 = (P::first - 1) * kRest;
   static constexpr int table = kTable1 + (P::middle - 1) * P::last;
   static __device__ __forceinline__ void store_table(Complex* to, const Complex* powers, int thread,
@@ -65,7 +66,7 @@ struct SegmentTransform {
     }
   }
 
-  // v becomes its transform, not scaled. All threads of the group's warps call it; `own` is the
+  // Replaces v by its transform, not scaled. All threads of the group's warps call it; `own` is the
   // group's buffer.
   template <Direction kWay>
   static __device__ __forceinline__ void run(Complex (&v)[values], Complex* own, const Complex* w,
@@ -100,7 +101,7 @@ struct SegmentTransform {
     return a * (kWay == Direction::inverse ? w : conj(w));
   }
 
-  // Task j = h * lanes + lane: elements j + kRest * i.
+  // Task j = h * lanes + lane has elements j + kRest * i.
   template <Direction kWay>
   static __device__ __forceinline__ void pass_first(const Complex (&v)[values], Complex* own,
                                                     const Complex* w, int lane) {
@@ -120,7 +121,7 @@ struct SegmentTransform {
     }
   }
 
-  // Task (k1, t), with k1 = h * kStep + lane / last and t = lane % last: values t + last * i.
+  // Task (k1, t), with k1 = h * kStep + lane / last and t = lane % last, has values t + last * i.
   template <Direction kWay>
   static __device__ __forceinline__ void pass_middle(Complex (&v)[values], Complex* own,
                                                      const Complex* w, int lane) {

@@ -1,29 +1,31 @@
 // Templates against a signal by overlap-save in one kernel (overlap_save.hpp), FP32. Derived from
-// timeseries_cufft, whose spectra and products travel through global memory: here a segment's
-// spectrum is made once, stays in shared memory and meets every template. The signal is read once
-// and a half, the outputs are written once, and nothing else goes further than the L2 cache.
+// timeseries_cufft, which moves spectra and products through global memory. Here a segment's
+// spectrum is computed once, stays in shared memory and is multiplied with every template. The
+// signal is read one and a half times, the outputs are written once, and all other data stay within
+// the L2 cache.
 //
-// - A first kernel transforms the templates. Their spectra lie in the workspace.
-// - A group of threads (a warp, or a block for long segments) takes two neighbouring segments as
+// - A first kernel transforms the templates. Their spectra are stored in the workspace.
+// - A group of threads (a warp, or a block for long segments) combines two neighbouring segments as
 //   the real and the imaginary part of one complex segment. Correlation with a real template is
-//   linear, so one inverse transform holds the outputs of both, and nothing is unpacked.
+//   linear, so that one inverse transform yields the outputs of both segments without unpacking.
 // - For each template the group multiplies the two spectra, transforms back (segment_transform.hpp)
-//   and stores the outputs that did not wrap. Channels are added before the transform back.
+//   and stores the outputs that did not wrap around. Channels are added before the inverse
+//   transform.
 // - A transform is two or three passes of short transforms in registers, with one or two exchanges
-//   through shared memory between them.
+//   through shared memory in between.
 //
 // Problem: n-to-m with one signal, rows as channels, window inside `valid`; fp32.
 // Parameters, compile-time:
-//   segment         points of a transform: 512, 1024 (both a warp's), 2048, 4096, 8192 (a block's)
+//   segment         points of a transform: 512, 1024 (by a warp), 2048, 4096, 8192 (by a block)
 // Run-time:
-//   template_parts  groups that take the same segments, each a part of the templates: more than 1
-//                   for short signals, at the cost of as many forward transforms
-// Limits: a segment gives segment - T + 1 outputs, and at least an eighth of it must be outputs.
-// The spectra of all channels must fit the shared memory of a block: 8192 points fit the 227 KB of
-// compute capability 9.0 with one channel. An outlier in a segment adds to the errors of the
-// neighbour that it shares a transform with.
-// Measured limit (H200, 16 x 256 against 4.32 M): 123 us, of which writing the outputs is 62 and shared
-// memory and issue 78 each; docs/notebook/2026-11-time-series-transforms.md.
+//   template_parts  groups that process the same segments, each with a part of the templates: more
+//                   than 1 for short signals, at the cost of as many forward transforms
+// Limits: a segment has segment - T + 1 outputs, and they must be at least an eighth of it. The
+// spectra of all channels must fit into the shared memory of a block: 8192 points with one channel
+// fit into the 227 KB of compute capability 9.0. An outlier in a segment adds to the errors of the
+// neighbour in the same transform.
+// Measured limit (H200, 16 x 256 against 4.32 M): 123 us. Writing the outputs takes 62 us; shared
+// memory and instruction issue take 78 us each; docs/notebook/2026-11-time-series-transforms.md.
 #include <cmath>
 
 #include "algorithms/blocks/plan.hpp"
@@ -44,9 +46,9 @@ const bool kSpectraKernels = add_kernels<SegmentPoints>(
 const bool kSaveKernels = add_kernels<SegmentPoints>(
     XCORR_ID, [](auto n) -> SaveKernel { return overlap_save_kernel<n>; });
 
-constexpr Index kLineFloats = 32;  // of a line of 128 bytes, what a warp stores at once
+constexpr Index kLineFloats = 32;  // a line of 128 bytes, which a warp stores at once
 
-// Roots of one, correctly rounded from double, as an argument.
+// Roots of one, correctly rounded from double, as a kernel argument.
 struct RootsPart {
   Complex w[256];
 };
@@ -62,10 +64,10 @@ void store_all_powers(int n, Complex* to, void* stream) {
   }
 }
 
-// What the plan needs of the kernels of one length.
+// Launch parameters of one segment length.
 struct GroupShape {
-  int threads;  // of a block
-  int groups;   // of a block
+  int threads;  // per block
+  int groups;   // per block
   Index bytes(Index spectra) const { return fixed_bytes + spectra * spectrum_bytes; }
   Index fixed_bytes, spectrum_bytes;  // of shared memory
 };
@@ -167,7 +169,8 @@ Support supports(const PlanRequest& request) {
   if (s.templates * s.channels > kIndexLimit || ceil_div<Index>(s.shifts, 2) > kIndexLimit) {
     return no("more than 2^31 - 1 spectra of templates, or 2^32 outputs of a template");
   }
-  // The device is asked for every size: the emulation's may have less than every real one.
+  // The limit is read from the device for every size: the emulation's limit may be below that of
+  // every GPU.
   const auto bytes = static_cast<std::size_t>(group_shape(points).bytes(s.channels));
   if (bytes <= shared_limit()) return yes();
   return no("segment=" + std::to_string(points) + ", " + std::to_string(s.channels) +
