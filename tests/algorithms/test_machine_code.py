@@ -192,8 +192,8 @@ def test_copies_and_clusters_are_waited_for(tmp_path: Path, unit: str) -> None:
         ("tiled/tiled_direct_split.cu", "  async_copy::wait();\n", "", "before it has waited for its copies"),
         (
             "fused_fft/fused_fft_cluster/kernel.hpp",
-            "before all have read it.\n      cluster::barrier();\n",
-            "before all have read it.\n      if (r + 1 < end) cluster::barrier();\n",
+            "before all blocks have read it.\n      cluster::barrier();\n",
+            "before all blocks have read it.\n      if (r + 1 < end) cluster::barrier();\n",
             "ends without a barrier of the cluster",
         ),
     ],
