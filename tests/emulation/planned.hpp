@@ -1,6 +1,7 @@
 // A variant's plan of a problem, computed any number of times in memory of exact size.
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -10,6 +11,9 @@
 #include "tests/emulation/global_memory.hpp"
 
 namespace xcorr::emulation {
+
+// The larger of two errors, or the one that is NaN: std::max() would drop it.
+inline double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
 // Bytes of so many float32.
 inline std::size_t floats(Index elements) {

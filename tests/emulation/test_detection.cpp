@@ -239,7 +239,7 @@ TEST_P(Detection, scores_of_a_drifting_mean) {
       ASSERT_LE(std::abs(value), 1.0f);
       // Away from the step.
       if (s + series.length > 320 * scale && s < 690 * scale) continue;
-      worst = std::max(worst, std::abs(static_cast<double>(value) - series.score(t, s)));
+      worst = worse(worst, std::abs(static_cast<double>(value) - series.score(t, s)));
     }
   }
   EXPECT_LE(worst, is_narrow() ? 3e-4 : 1e-5);
@@ -261,7 +261,7 @@ TEST_P(Detection, an_outlier_costs_nothing_elsewhere) {
       for (Index s = 0; s < 500 * scale; ++s) {
         if (s <= 350 * scale && s + series.length > 350 * scale) continue;
         const float value = surface[static_cast<std::size_t>(t * series.shifts() + s)];
-        worst = std::max(worst, std::abs(static_cast<double>(value) - series.score(t, s)));
+        worst = worse(worst, std::abs(static_cast<double>(value) - series.score(t, s)));
       }
       for (Index s = begin; s + series.length <= begin + 90; ++s) {
         ASSERT_EQ(surface[static_cast<std::size_t>(t * series.shifts() + s)], 0.0f) << outlier;

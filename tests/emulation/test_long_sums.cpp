@@ -52,7 +52,7 @@ double error(const Variant& variant, const Params& point, const std::string& sha
                  static_cast<double>(right.get<float>()[(y + sy) * cols + x + sx]);
         }
       }
-      worst = std::max(worst, std::fabs(static_cast<double>(*out) - sum));
+      worst = worse(worst, std::fabs(static_cast<double>(*out) - sum));
     }
   }
   return worst / std::sqrt(left_squares * right_squares);

@@ -145,8 +145,7 @@ TEST(Windows, CovarianceOfFramesWithAnOffset) {
                      r[static_cast<std::size_t>(ry * q.right.cols + rx)];
             }
           }
-          largest =
-              std::max(largest, std::abs(sum - static_cast<double>(got[p * q.out_size() + i])));
+          largest = worse(largest, std::abs(sum - static_cast<double>(got[p * q.out_size() + i])));
         }
       }
       // Noise of a variance of 1/3: both norms are the root of a third of the elements.
