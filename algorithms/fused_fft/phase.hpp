@@ -38,6 +38,14 @@ struct PairPhase {
     const float weight = scale > 0 ? scale / by : 0.0f;
     return {weight * x.re, weight * x.im};
   }
+  // As weighted(), for matrices whose norms have been scaled to 1 to 2, so that the squares of x and
+  // of the floor are in the range of float32.
+  __device__ __forceinline__ Complex weighted_scaled(Complex x) const {
+    const float squares = fmaxf(fmaf(x.re, x.re, x.im * x.im), floor * floor);
+    const float by = exponent == 0 ? rsqrtf(squares) : powf(squares, 0.5f * (exponent - 1));
+    const float weight = scale > 0 ? scale * by : 0.0f;
+    return {weight * x.re, weight * x.im};
+  }
 };
 
 struct PhaseWeights {

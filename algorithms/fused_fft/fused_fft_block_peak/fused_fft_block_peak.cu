@@ -117,7 +117,7 @@ class PeakPlan final : public DevicePlan<float> {
       dense.left = gather_.left.to;
       dense.right = gather_.right.to;
       call.phase("build");
-      launches_.run(gather_kernel, dim3(gather_.matrices), dim3(kGatherThreads), 0, call.stream,
+      launches_.run(gather_kernel, dim3(gather_.matrices), dim3(gather_.threads()), 0, call.stream,
                     gather_);
     }
     a_.set(dense);

@@ -3,6 +3,10 @@
 // each matrix is scaled to a norm of 1 to 2 by a power of two, and its norm is stored.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+
+#include "algorithms/blocks/divide.hpp"
 #include "algorithms/blocks/float_order.hpp"
 #include "algorithms/blocks/workspace.hpp"
 #include "algorithms/device/launch.hpp"
@@ -13,14 +17,17 @@
 
 namespace xcorr::fused_fft {
 
-inline constexpr int kGatherThreads = static_cast<int>(small_if_emulated(256, 64));
+// A thread keeps this many elements in registers, and reads what exceeds them again in each pass.
+inline constexpr int kGatherHeld = 16;
+inline constexpr int kGatherMostThreads = static_cast<int>(small_if_emulated(1024, 64));
 
 // The matrices of one side.
 struct GatherSide {
   const float* from = nullptr;  // dense, or the frame
   PairView view;
-  int rows = 0, cols = 0;
-  float over = 0;  // 1 / number of elements
+  int size = 0, cols = 0;
+  Divider row;
+  float over = 0;  // 1 / size
   float* to = nullptr;
 };
 
@@ -35,8 +42,9 @@ struct Gather {
     const auto side = [&](const Shape& shape, float* copies) {
       return GatherSide{nullptr,
                         {},
-                        static_cast<int>(shape.rows),
+                        static_cast<int>(shape.size()),
                         static_cast<int>(shape.cols),
+                        Divider(shape.cols),
                         1.0f / static_cast<float>(shape.size()),
                         copies};
     };
@@ -48,6 +56,13 @@ struct Gather {
     if (q.fields.score.kind == ScoreKind::phase) {
       norms = workspace.take<ScaledNorm>(q.lefts + q.rights);
     }
+  }
+  // Threads per block: enough to keep all elements of a matrix in registers, if a block can have as
+  // many.
+  unsigned threads() const {
+    const int size = std::max(left.size, right.size);
+    const int warps = ceil_div(size, kGatherHeld * warp::kSize);
+    return static_cast<unsigned>(std::clamp(warps * warp::kSize, 64, kGatherMostThreads));
   }
   // The inputs of a call.
   void set(const Call& call, const Arrays<float>& arrays) {
@@ -66,52 +81,56 @@ struct Gather {
   ScaledNorm* norms = nullptr;  // if matrices are scaled: [lefts], then [rights]
 };
 
-// The sum over all threads of a block, returned to all threads.
-static __device__ __forceinline__ float sum_of_block(float mine, float* of_warp) {
+// join() of the values of all threads of a block, returned to all threads.
+template <typename Join>
+static __device__ __forceinline__ float over_gather_block(float of_this_warp, float* of_warp,
+                                                          Join join) {
   const int thread = static_cast<int>(threadIdx.x);
-  mine = warp::reduce_add(mine);
   block::barrier();  // previous values have been read
-  if (thread % warp::kSize == 0) of_warp[thread / warp::kSize] = mine;
+  if (thread % warp::kSize == 0) of_warp[thread / warp::kSize] = of_this_warp;
   block::barrier();
-  float sum = 0;
-  for (int i = 0; i < kGatherThreads / warp::kSize; ++i) sum += of_warp[i];
-  return sum;
-}
-
-// The largest absolute value over all threads of a block; NaN or infinity if a value is that.
-static __device__ __forceinline__ float largest_of_block(float mine, float* of_warp) {
-  const int thread = static_cast<int>(threadIdx.x);
-  std::uint32_t most = warp::largest(size_bits(mine));
-  block::barrier();  // previous values have been read
-  if (thread % warp::kSize == 0) of_warp[thread / warp::kSize] = std::bit_cast<float>(most);
-  block::barrier();
-  for (int i = 0; i < kGatherThreads / warp::kSize; ++i) {
-    most = size_bits(of_warp[i]) > most ? size_bits(of_warp[i]) : most;
-  }
-  return std::bit_cast<float>(most);
+  float joined = of_warp[0];
+  for (unsigned i = 1; i < blockDim.x / warp::kSize; ++i) joined = join(joined, of_warp[i]);
+  return joined;
 }
 
 // One block per matrix. It subtracts the first element, then the mean, then what rounding has left
 // of the mean. So an offset of the data costs no digits, and nothing remains if all elements are
 // equal.
-static __global__ void __launch_bounds__(kGatherThreads) gather_kernel(Gather a) {
-  XCORR_SHARED(float, of_warp, kGatherThreads / warp::kSize);
+static __global__ void __launch_bounds__(kGatherMostThreads) gather_kernel(Gather a) {
+  XCORR_SHARED(float, of_warp, kGatherMostThreads / warp::kSize);
+  const auto sum_of_block = [&](float value) {
+    return over_gather_block(warp::reduce_add(value), of_warp,
+                             [](float x, float y) { return x + y; });
+  };
   wait_for_previous();
 #pragma unroll 1
   for (std::uint32_t i = blockIdx.x; i < a.matrices; i += gridDim.x) {
     const bool is_left = i < a.lefts;
     const GatherSide side = is_left ? a.left : a.right;
     const std::uint32_t number = is_left ? i : i - a.lefts;
-    const int size = side.rows * side.cols;
-    const Index first = static_cast<Index>(number) * size;
+    const Index first = static_cast<Index>(number) * side.size;
     const float* const from = side.view.matrix(side.from + first, side.from, number);
     float* const to = side.to + first;
+    const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+    const auto load = [&](int at) {
+      const int y = static_cast<int>(side.row.quotient(static_cast<std::uint32_t>(at)));
+      return from[y * side.view.pitch + (at - y * side.cols)];
+    };
+    float held[kGatherHeld];
+#pragma unroll
+    for (int k = 0; k < kGatherHeld; ++k) {
+      const int at = thread + k * threads;
+      held[k] = at < side.size ? load(at) : 0.0f;
+    }
+    // f(index, element) for each element of the thread.
     const auto each = [&](auto f) {
-#pragma unroll 8
-      for (int at = static_cast<int>(threadIdx.x); at < size; at += kGatherThreads) {
-        const int y = at / side.cols;
-        f(at, from[y * side.view.pitch + (at - y * side.cols)]);
+#pragma unroll
+      for (int k = 0; k < kGatherHeld; ++k) {
+        if (thread + k * threads < side.size) f(thread + k * threads, held[k]);
       }
+#pragma unroll 4
+      for (int at = thread + kGatherHeld * threads; at < side.size; at += threads) f(at, load(at));
     };
     float mean = 0, rest = 0;
     if (a.centres) {
@@ -120,30 +139,40 @@ static __global__ void __launch_bounds__(kGatherThreads) gather_kernel(Gather a)
       // largest float32.
       float sum = 0;
       each([&](int, float value) { sum = fmaf(side.over, value - pivot, sum); });
-      mean = pivot + sum_of_block(sum, of_warp);
+      mean = pivot + sum_of_block(sum);
       sum = 0;
       each([&](int, float value) { sum += value - mean; });
-      rest = sum_of_block(sum, of_warp) * side.over;
+      rest = sum_of_block(sum) * side.over;
     }
     float scale = 1;
     if (a.norms != nullptr) {
-      // Scales the largest value to [1, 2) first, so that squares stay in the range of float32.
-      float most = 0;
-      each([&](int, float value) {
-        const float size_of = fabsf((value - mean) - rest);
-        most = size_of > most || !(size_of <= most) ? size_of : most;
-      });
-      most = largest_of_block(most, of_warp);
-      const bool usable = most > 0 && most - most == 0;
-      int exponent = usable ? exponent_of(most) : 0;
-      scale = any_power_of_two(-exponent);
-      float squares = 0;
-      each([&](int, float value) {
-        const float scaled = scale * ((value - mean) - rest);
-        squares = fmaf(scaled, scaled, squares);
-      });
-      squares = sum_of_block(squares, of_warp);
-      const int more = usable ? exponent_of(squares) / 2 : 0;
+      const auto squares_of_block = [&] {
+        float squares = 0;
+        each([&](int, float value) {
+          const float scaled = scale * ((value - mean) - rest);
+          squares = fmaf(scaled, scaled, squares);
+        });
+        return sum_of_block(squares);
+      };
+      float squares = squares_of_block();
+      int exponent = 0;
+      bool usable = true;
+      if (!are_usual({squares, squares})) [[unlikely]] {
+        // Scales the largest value to [1, 2), so that squares stay in the range of float32.
+        float most = 0;
+        each([&](int, float value) {
+          const float size = fabsf((value - mean) - rest);
+          most = size > most || !(size <= most) ? size : most;
+        });
+        most =
+            over_gather_block(std::bit_cast<float>(warp::largest(size_bits(most))), of_warp,
+                              [](float x, float y) { return size_bits(y) > size_bits(x) ? y : x; });
+        usable = most > 0 && most - most == 0;
+        exponent = usable ? exponent_of(most) : 0;
+        scale = any_power_of_two(-exponent);
+        squares = squares_of_block();
+      }
+      const int more = usable ? exponent_of(squares) >> 1 : 0;
       exponent += more;
       scale *= power_of_two(-more);
       if (threadIdx.x == 0) a.norms[i] = {sqrtf(squares) * power_of_two(-more), exponent};

@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
         multiply(v, at);
         if constexpr (kPhase) {
 #pragma unroll
-          for (int i = 0; i < L::second; ++i) v[i] = phase.weighted(v[i]);
+          for (int i = 0; i < L::second; ++i) v[i] = phase.weighted_scaled(v[i]);
           if (k1 == 0 && kx == 0) v[0] = {0.0f, 0.0f};
         }
         transform<L::second, Direction::inverse>(v);
