@@ -13,9 +13,8 @@
 //
 // cuFFT may transform two matrices of a batch as the parts of one complex matrix. Then the smaller
 // matrix gets rounding errors in proportion to the larger. The paper's data, bytes, do not show
-// this. Here the padded lefts are multiplied by a power of two, so that the largest norms of both
-// sides are similar, and the products by its inverse. The norms take three small kernels after the
-// padding.
+// this. Here a kernel after the padding brings the norm of each matrix to 1 to 2 by a power of two,
+// and the product kernel multiplies by the inverse powers.
 //
 // Columns of a row: the phases forward, hadamard and inverse are marked, so that their columns hold
 // the paper's `fft`, and together with plan_us its `fft+plan`. The paper's timers exclude zero
@@ -29,6 +28,7 @@
 // at once (n-to-m 128:128 at 256 x 256: 35 GB besides the outputs). Not emulated.
 #include <algorithm>
 
+#include "algorithms/blocks/divide.hpp"
 #include "algorithms/blocks/workspace.hpp"
 #include "algorithms/device/cuda.hpp"
 #include "algorithms/fft/block_sum.hpp"
@@ -50,90 +50,73 @@ __device__ Complex conj_product(Complex left, Complex right) {
   return {left.x * right.x + left.y * right.y, left.x * right.y - left.y * right.x};
 }
 
-// Matrices in their padded images, one per slot.
-struct PaddedMatrices {
+constexpr int kScaleThreads = 1024;
+
+// The matrices of one side in their padded images, one per slot.
+struct PaddedSide {
   T* images;
+  T* backs;  // [slots]: the factors that undo the scaling
+  std::uint32_t slots, size;
+  Divider row;
   Strides strides;
-  Index left_slots, slots;
-  Shape left, right;
 };
 
-// Factors that make the norms of both sides similar.
-struct SideScales {
-  T left;  // factor of the lefts
-  T back;  // factor of the products; 0 where a side is all zeros
-};
-
-// squares[slot] = the sum of squares of the matrix in the slot. A block takes slots in a stride.
-__global__ void __launch_bounds__(kSumThreads) squares_kernel(PaddedMatrices of, double* squares) {
-  for (Index slot = blockIdx.x; slot < of.slots; slot += gridDim.x) {
-    const Shape shape = slot < of.left_slots ? of.left : of.right;
-    const T* const image = of.images + slot * of.strides.slot;
-    double sum = 0;
-    for (Index i = threadIdx.x; i < shape.size(); i += kSumThreads) {
-      const double value = image[i / shape.cols * of.strides.row + i % shape.cols];
-      sum += value * value;
-    }
-    sum = sum_over_block(sum);
-    if (threadIdx.x == 0) squares[slot] = sum;
-  }
-}
-
-// One block. With infinite or NaN sums the scales are 1.
-__global__ void __launch_bounds__(kSumThreads)
-    scales_kernel(const double* squares, Index left_slots, Index slots, SideScales* scales) {
-  const auto larger = [](double a, double b) { return b > a ? b : a; };
-  const auto largest = [&](Index first, Index end) {
-    double most = 0;
-    for (Index i = first + threadIdx.x; i < end; i += kSumThreads) most = larger(most, squares[i]);
-    return over_block(most, larger);
-  };
-  const double left = largest(0, left_slots), right = largest(left_slots, slots);
-  if (threadIdx.x != 0) return;
-  const bool empty = left == 0 || right == 0;
-  const bool finite = left - left == 0 && right - right == 0;
-  const int by = empty || !finite ? 0 : (ilogb(right) - ilogb(left)) / 2;
-  const int most = 120, used = by > most ? most : by < -most ? -most : by;
-  *scales = {ldexpf(1, used), empty ? T(0) : ldexpf(1, -used)};
-}
-
-__global__ void __launch_bounds__(kSumThreads)
-    scale_lefts_kernel(PaddedMatrices of, const SideScales* scales) {
-  const T by = scales->left;
-  if (by == 1) return;
-  for (Index slot = blockIdx.x; slot < of.left_slots; slot += gridDim.x) {
-    T* const image = of.images + slot * of.strides.slot;
-    for (Index i = threadIdx.x; i < of.left.size(); i += kSumThreads) {
-      image[i / of.left.cols * of.strides.row + i % of.left.cols] *= by;
-    }
+// Scales each matrix by the power of two that brings its norm to 1 to 2, and stores the inverse
+// power: 0 for a matrix of zeros. A norm that is infinite or NaN leaves the matrix as it is. A block
+// takes slots in a stride. y of the grid: lefts, rights.
+__global__ void __launch_bounds__(kScaleThreads) scale_kernel(PaddedSide left, PaddedSide right) {
+  const PaddedSide side = blockIdx.y == 0 ? left : right;
+  for (std::uint32_t slot = blockIdx.x; slot < side.slots; slot += gridDim.x) {
+    T* const image = side.images + slot * side.strides.slot;
+    const auto each = [&](auto f) {
+#pragma unroll 8
+      for (std::uint32_t i = threadIdx.x; i < side.size; i += kScaleThreads) {
+        std::uint32_t x = i;
+        const std::uint32_t y = side.row.split(x);
+        f(image[y * side.strides.row + x]);
+      }
+    };
+    double squares = 0;
+    each([&](T& value) { squares = fma(double{value}, double{value}, squares); });
+    squares = sum_over_block<kScaleThreads>(squares);
+    const bool usable = squares > 0 && squares - squares == 0;
+    const int exponent = usable ? min(max(ilogb(squares) >> 1, -126), 126) : 0;
+    const T by = ldexpf(1, -exponent);
+    if (exponent != 0) each([&](T& value) { value *= by; });
+    if (threadIdx.x == 0) side.backs[slot] = squares == 0 ? T(0) : ldexpf(1, exponent);
   }
 }
 
 // right[left * rights + i] *= conj(left) for each left (y of the grid) and its rights.
 __global__ void __launch_bounds__(kThreads)
     hadamard_in_place(const Complex* left, Complex* right, Index spectrum, Index lefts,
-                      Index rights, const SideScales* scales) {
+                      Index rights, const T* left_backs, const T* right_backs) {
   const Index element = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x;
   if (element >= spectrum) return;
   for (Index l = blockIdx.y; l < lefts; l += gridDim.y) {
-    const Complex factor = scaled(left[l * spectrum + element], scales->back);
+    const Complex factor = left[l * spectrum + element];
+    const T left_back = left_backs[l];
     Complex* to = right + l * rights * spectrum + element;
-    for (Index r = 0; r < rights; ++r) to[r * spectrum] = conj_product(factor, to[r * spectrum]);
+    for (Index r = 0; r < rights; ++r) {
+      const Complex product = conj_product(factor, to[r * spectrum]);
+      to[r * spectrum] = scaled(scaled(product, left_back), right_backs[l * rights + r]);
+    }
   }
 }
 
 // product[l][r] = conj(left[l]) * right[r].
 __global__ void __launch_bounds__(kThreads)
     hadamard_n_to_m(const Complex* left, const Complex* right, Complex* product, Index spectrum,
-                    Index rights, Index pairs, const SideScales* scales) {
-  const T back = scales->back;
+                    Index rights, Index pairs, const T* left_backs, const T* right_backs) {
   const Index first = static_cast<Index>(blockIdx.x) * kThreads * kItems + threadIdx.x;
   for (Index i = 0; i < kItems; ++i) {
     const Index at = first + i * kThreads;
     if (at >= pairs * spectrum) return;
     const Index pair = at / spectrum, element = at % spectrum;
-    product[at] = conj_product(scaled(left[pair / rights * spectrum + element], back),
-                               right[pair % rights * spectrum + element]);
+    const Index l = pair / rights, r = pair % rights;
+    const Complex of_pair =
+        conj_product(left[l * spectrum + element], right[r * spectrum + element]);
+    product[at] = scaled(scaled(of_pair, left_backs[l]), right_backs[r]);
   }
 }
 
@@ -162,16 +145,14 @@ struct PaperMemory {
         products(q.form == Form::n_to_m ? workspace.take<Complex>(g.pair_slots * g.spectrum)
                                         : nullptr),
         real(workspace.take<T>(std::max(g.input_slots(), g.pair_slots) * g.in.slot)),
-        squares(workspace.take<double>(g.input_slots())),
-        scales(workspace.take<SideScales>(1)),
+        backs(workspace.take<T>(g.input_slots())),
         work(workspace.take<char>(static_cast<Index>(work_bytes))),
         bytes(workspace.bytes()) {}
 
   Complex* spectra;
   Complex* products;  // for n-to-m; otherwise products overwrite the spectra of the rights
   T* real;            // padded inputs, later the circular outputs
-  double* squares;
-  SideScales* scales;
+  T* backs;           // of the lefts, then of the rights
   char* work;
   std::size_t bytes;
 };
@@ -195,7 +176,7 @@ class PaperPlan final : public Plan {
     const FftChunk<T> all = {
         call.lefts<T>(), call.rights<T>(), call.outs<T>(), q.lefts, 1, q.rights, 1, q.pairs()};
     pad(g_, all, memory_.real, stream);
-    make_sides_alike(stream);
+    scale(stream);
     call.phase("forward");
     transforms_.forward(memory_.real, lefts_, stream);
     call.phase("hadamard");
@@ -207,17 +188,19 @@ class PaperPlan final : public Plan {
   }
 
  private:
-  void make_sides_alike(cudaStream_t stream) const {
-    const PaddedMatrices of{memory_.real,     g_.in,   g_.left_slots,
-                            g_.input_slots(), g_.left, g_.right};
-    const auto blocks = [](Index slots) {
-      return dim3(static_cast<unsigned>(std::min<Index>(slots, Index{1} << 20)));
+  void scale(cudaStream_t stream) const {
+    const auto side = [&](Index first, Index slots, const Shape& shape) {
+      return PaddedSide{memory_.real + first * g_.in.slot,
+                        memory_.backs + first,
+                        static_cast<std::uint32_t>(slots),
+                        static_cast<std::uint32_t>(shape.size()),
+                        Divider(shape.cols),
+                        g_.in};
     };
-    launch(squares_kernel, blocks(of.slots), dim3(kSumThreads), 0, stream, of, memory_.squares);
-    launch(scales_kernel, dim3(1), dim3(kSumThreads), 0, stream, memory_.squares, of.left_slots,
-           of.slots, memory_.scales);
-    launch(scale_lefts_kernel, blocks(of.left_slots), dim3(kSumThreads), 0, stream, of,
-           memory_.scales);
+    const Index slots = std::max(g_.left_slots, g_.right_slots);
+    launch(scale_kernel, dim3(static_cast<unsigned>(std::min<Index>(slots, Index{1} << 20)), 2),
+           dim3(kScaleThreads), 0, stream, side(0, g_.left_slots, g_.left),
+           side(g_.left_slots, g_.right_slots, g_.right));
   }
 
   void hadamard(cudaStream_t stream) const {
@@ -228,11 +211,11 @@ class PaperPlan final : public Plan {
     if (q.form == Form::n_to_m) {
       const Index threads = (q.pairs() * g_.spectrum + kItems - 1) / kItems;
       launch(hadamard_n_to_m, dim3(blocks(threads)), dim3(kThreads), 0, stream, lefts_, rights_,
-             products_, g_.spectrum, q.rights, q.pairs(), memory_.scales);
+             products_, g_.spectrum, q.rights, q.pairs(), memory_.backs, memory_.backs + q.lefts);
     } else {
       const dim3 grid(blocks(g_.spectrum), static_cast<unsigned>(std::min<Index>(q.lefts, 65535)));
       launch(hadamard_in_place, grid, dim3(kThreads), 0, stream, lefts_, rights_, g_.spectrum,
-             q.lefts, q.rights / q.lefts, memory_.scales);
+             q.lefts, q.rights / q.lefts, memory_.backs, memory_.backs + q.lefts);
     }
   }
 
