@@ -22,7 +22,7 @@ namespace xcorr::tiled {
 template <int kRows, int kCols>
 class BlockedTile : public RegisterTile<kRows, kCols> {
  public:
-  static constexpr int kBlockRows = 32;  // right rows of a piece
+  static constexpr int kBlockRows = 48;  // right rows of a piece
   static_assert(kBlockRows >= kRows);
 
   // Called after `steps` <= kBlockRows right rows.
