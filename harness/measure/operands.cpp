@@ -30,7 +30,7 @@ Index pixels(const Problem& problem, Side side) {
 }
 
 std::vector<unsigned char> mask_of(const Problem& problem, Side side, std::uint64_t seed) {
-  std::vector<unsigned char> mask(static_cast<std::size_t>(pixels(problem, side)));
+  std::vector<unsigned char> mask(pixels(problem, side));
   for (std::size_t i = 0; i < mask.size(); ++i) {
     mask[i] = mask_value(seed, side, static_cast<Index>(i));
   }

@@ -31,7 +31,7 @@ Index take_index(std::string_view& text, std::string_view whole, const char* wha
                                                 : "a number was expected") +
         (std::string_view(what) == "window" ? kWindowExample : "; write ROWSxCOLS, as 64x48"));
   }
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  text.remove_prefix(end - text.data());
   return value;
 }
 

@@ -17,8 +17,7 @@ struct ViewLayout {
 
   // First element of row y of matrix i, of matrices of `rows` rows.
   Index row(Index i, Index y, Index rows) const {
-    return pitch > 0 ? offsets[static_cast<std::size_t>(i)] + y * pitch
-                     : offsets[static_cast<std::size_t>(i * rows + y)];
+    return pitch > 0 ? offsets[i] + y * pitch : offsets[i * rows + y];
   }
 };
 

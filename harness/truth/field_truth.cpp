@@ -42,7 +42,7 @@ std::vector<double> dense_stack(const Problem& problem, const Inputs& inputs, Si
                                 std::uint64_t seed) {
   const Shape shape = side == Side::left ? problem.left : problem.right;
   const Index matrices = side == Side::left ? problem.lefts : problem.rights;
-  std::vector<double> stack(static_cast<std::size_t>(matrices * shape.size()));
+  std::vector<double> stack(matrices * shape.size());
   if (problem.fields.views == Views::dense) {
     fill_inputs(stack.data(), inputs, 0, matrices * shape.size());
     return stack;
@@ -60,12 +60,11 @@ std::vector<double> dense_stack(const Problem& problem, const Inputs& inputs, Si
 std::vector<std::uint8_t> mask_of(const Problem& problem, Side side, std::uint64_t seed) {
   const bool left = side == Side::left;
   if (!(left ? masks_left(problem.fields.masks) : masks_right(problem.fields.masks))) return {};
-  std::vector<std::uint8_t> mask(
-      static_cast<std::size_t>(left ? problem.left_elements() : problem.right_elements()));
+  std::vector<std::uint8_t> mask(left ? problem.left_elements() : problem.right_elements());
   const auto elements = static_cast<Index>(mask.size());
 #pragma omp parallel for
   for (Index i = 0; i < elements; ++i) {
-    mask[static_cast<std::size_t>(i)] = mask_value(seed, side, i);
+    mask[i] = mask_value(seed, side, i);
   }
   return mask;
 }
@@ -112,8 +111,8 @@ struct FieldTruth::KindTruth {
   Index compute(const Problem& problem, Index first, Index count, bool cache) {
     if (cache && complete) return first;
     const Index from = cache ? 0 : first, pairs = cache ? problem.pairs() : count;
-    expected.resize(static_cast<std::size_t>(pairs * problem.out_size()));
-    phase.resize(static_cast<std::size_t>(pairs));
+    expected.resize(pairs * problem.out_size());
+    phase.resize(pairs);
     const Index chunk = pairs_per_chunk(problem);
     for (Index p = 0; p < pairs; p += chunk) {
       reference->pairs(from + p, std::min(chunk, pairs - p),
@@ -202,7 +201,7 @@ std::vector<double> FieldTruth::outputs(const void* out, Index first, Index coun
   const Index size = problem_.out_size();
   const char* from =
       static_cast<const char*>(out) + static_cast<std::size_t>(first * size) * scalar;
-  std::vector<double> values(static_cast<std::size_t>(count * size));
+  std::vector<double> values(count * size);
   if (scalar == sizeof(double)) {
     device_.download(values.data(), from, values.size() * scalar);
   } else {
@@ -291,12 +290,11 @@ Check FieldTruth::check(InputKind kind, const void* out) {
     const Index count = std::min(chunk, problem_.pairs() - first);
     const std::vector<double> values = outputs(out, first, count);
     const Index at = truth.compute(problem_, first, count, cache);
-    std::vector<Tally> of_pairs(static_cast<std::size_t>(count));
+    std::vector<Tally> of_pairs(count);
 #pragma omp parallel for schedule(dynamic)
     for (Index i = 0; i < count; ++i) {
-      compare_pair(truth, first + i, truth.expected.data() + (at + i) * size,
-                   truth.phase[static_cast<std::size_t>(at + i)], values.data() + i * size,
-                   of_pairs[static_cast<std::size_t>(i)]);
+      compare_pair(truth, first + i, truth.expected.data() + (at + i) * size, truth.phase[at + i],
+                   values.data() + i * size, of_pairs[i]);
     }
     for (const Tally& of_pair : of_pairs) all.add(of_pair);
   }
@@ -311,8 +309,7 @@ Reference FieldTruth::reference(InputKind kind, Index first, Index count) {
   const Index at = truth.compute(problem_, first, count, fits(problem_, cache_bytes_));
   const Expected* const expected = truth.expected.data() + at * problem_.out_size();
   const Index elements = count * problem_.out_size();
-  Reference reference{std::vector<double>(static_cast<std::size_t>(elements)),
-                      std::vector<double>(static_cast<std::size_t>(elements))};
+  Reference reference{std::vector<double>(elements), std::vector<double>(elements)};
 #pragma omp parallel for
   for (Index i = 0; i < elements; ++i) {
     const Expected& e = expected[i];

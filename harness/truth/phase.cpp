@@ -19,9 +19,9 @@ using Spectrum = std::vector<Complex>;
 void transform_by_sums(Shape shape, int sign, Spectrum& data) {
   constexpr double kTurn = 6.283185307179586476925;
   const auto pass = [&](Index length, Index stride, Index lines, Index line_stride) {
-    Spectrum roots(static_cast<std::size_t>(length)), line(roots.size());
+    Spectrum roots(length), line(roots.size());
     for (Index k = 0; k < length; ++k) {
-      roots[static_cast<std::size_t>(k)] =
+      roots[k] =
           std::polar(1.0, sign * kTurn * static_cast<double>(k) / static_cast<double>(length));
     }
     for (Index i = 0; i < lines; ++i) {
@@ -29,11 +29,11 @@ void transform_by_sums(Shape shape, int sign, Spectrum& data) {
       for (Index k = 0; k < length; ++k) {
         Complex sum = 0;
         for (Index j = 0; j < length; ++j) {
-          sum += at[j * stride] * roots[static_cast<std::size_t>(j * k % length)];
+          sum += at[j * stride] * roots[j * k % length];
         }
-        line[static_cast<std::size_t>(k)] = sum;
+        line[k] = sum;
       }
-      for (Index k = 0; k < length; ++k) at[k * stride] = line[static_cast<std::size_t>(k)];
+      for (Index k = 0; k < length; ++k) at[k * stride] = line[k];
     }
   };
   pass(shape.cols, 1, shape.rows, shape.cols);
@@ -45,9 +45,9 @@ Spectrum centred(const double* values, Index size) {
   double sum = 0;
   for (Index i = 0; i < size; ++i) sum += values[i] - values[0];
   const double mean = sum / static_cast<double>(size);
-  Spectrum out(static_cast<std::size_t>(size));
+  Spectrum out(size);
   for (Index i = 0; i < size; ++i) {
-    out[static_cast<std::size_t>(i)] = (values[i] - values[0]) - mean;
+    out[i] = (values[i] - values[0]) - mean;
   }
   return out;
 }
@@ -76,7 +76,7 @@ PhaseReference::PhaseReference(const Problem& problem, bool definition)
     : state_(new State{problem, definition}) {
   if (definition) return;
   const auto rows = static_cast<int>(problem.left.rows), cols = static_cast<int>(problem.left.cols);
-  Spectrum memory(static_cast<std::size_t>(problem.left.size()));
+  Spectrum memory(problem.left.size());
   auto* data = reinterpret_cast<fftw_complex*>(memory.data());
   const std::lock_guard planning(fftw_planner());
   fftw_init_threads();
@@ -128,7 +128,7 @@ double PhaseReference::pair(const double* left, const double* right, double roun
     const Index y = wrapped(0, q.window.sy.first + row, q.left.rows);
     for (Index col = 0; col < q.out_cols(); ++col) {
       const Index x = wrapped(0, q.window.sx.first + col, q.left.cols);
-      *out++ = r[static_cast<std::size_t>(y * q.left.cols + x)].real() / points;
+      *out++ = r[y * q.left.cols + x].real() / points;
     }
   }
   return std::sqrt(errors + roundoff * roundoff * squares) / points;

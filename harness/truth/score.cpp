@@ -28,10 +28,10 @@ MatrixFacts facts_of(const double* values, const std::uint8_t* mask, Index size)
 std::vector<MatrixFacts> all_facts(const std::vector<double>& stack,
                                    const std::vector<std::uint8_t>& mask, Index size) {
   const Index matrices = static_cast<Index>(stack.size()) / size;
-  std::vector<MatrixFacts> facts(static_cast<std::size_t>(matrices));
+  std::vector<MatrixFacts> facts(matrices);
 #pragma omp parallel for schedule(dynamic)
   for (Index i = 0; i < matrices; ++i) {
-    facts[static_cast<std::size_t>(i)] =
+    facts[i] =
         facts_of(stack.data() + i * size, mask.empty() ? nullptr : mask.data() + i * size, size);
   }
   return facts;
@@ -51,8 +51,8 @@ ScorePair ScoreInputs::pair(const Problem& problem, Index p) const {
           right.data() + r,
           left_mask.empty() ? nullptr : left_mask.data() + l,
           right_mask.empty() ? nullptr : right_mask.data() + r,
-          left_facts[static_cast<std::size_t>(indices.left)].mean,
-          right_facts[static_cast<std::size_t>(indices.right)].mean};
+          left_facts[indices.left].mean,
+          right_facts[indices.right].mean};
 }
 
 void score_definition(const Problem& problem, const ScoreInputs& inputs, Index first, Index count,

@@ -19,7 +19,7 @@ class HostScores : public ScoreReference {
   void pairs(Index first, Index count, Expected* out, double* phase) override {
     const Index size = data_.problem.out_size();
     // Kept from call to call: memory that is taken anew is cleared by one thread.
-    elements_.resize(static_cast<std::size_t>(count * size));
+    elements_.resize(count * size);
     if (transform_) {
       const bool absolute = data_.bounds.sums.definition;
       transform_->elements(first, count, absolute, elements_.data());
@@ -50,12 +50,12 @@ class HostPhase : public ScoreReference {
 #pragma omp parallel for schedule(dynamic)
     for (Index i = 0; i < count; ++i) {
       const ScorePair pair = data_.inputs.pair(data_.problem, first + i);
-      std::vector<double> values(static_cast<std::size_t>(size));
+      std::vector<double> values(size);
       phase[i] = reference_.pair(pair.left, pair.right, roundoff_, smallest, values.data());
       const ScoreBounds::OfPair of_pair = data_.of_pair(first + i, phase[i]);
       for (Index e = 0; e < size; ++e) {
         ScoreElement element;
-        element.value = values[static_cast<std::size_t>(e)];
+        element.value = values[e];
         out[i * size + e] = expected(data_.bounds, of_pair, e, element, false);
       }
     }
@@ -70,11 +70,11 @@ class HostPhase : public ScoreReference {
 }  // namespace
 
 const MatrixFacts& ScoreData::left_facts(Index p) const {
-  return inputs.left_facts[static_cast<std::size_t>(problem.pair(p).left)];
+  return inputs.left_facts[problem.pair(p).left];
 }
 
 const MatrixFacts& ScoreData::right_facts(Index p) const {
-  return inputs.right_facts[static_cast<std::size_t>(problem.pair(p).right)];
+  return inputs.right_facts[problem.pair(p).right];
 }
 
 ScoreBounds::OfPair ScoreData::of_pair(Index p, double phase) const {
@@ -132,7 +132,7 @@ void score_surfaces(const Problem& problem, const double* left, const double* ri
   const Index chunk = std::max<Index>(1, (Index{1} << 22) / size);
   for (Index first = 0; first < problem.pairs(); first += chunk) {
     const Index count = std::min(chunk, problem.pairs() - first);
-    std::vector<ScoreElement> elements(static_cast<std::size_t>(count * size));
+    std::vector<ScoreElement> elements(count * size);
     if (transform) {
       transform->elements(first, count, false, elements.data());
     } else {

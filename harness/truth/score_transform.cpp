@@ -64,7 +64,7 @@ struct Stacks {
 class Integral {
  public:
   Integral(const double* values, Shape shape)
-      : cols_(shape.cols + 1), sums_(static_cast<std::size_t>((shape.rows + 1) * cols_)) {
+      : cols_(shape.cols + 1), sums_((shape.rows + 1) * cols_) {
     for (Index y = 0; y < shape.rows; ++y) {
       double row = 0;
       for (Index x = 0; x < shape.cols; ++x) {
@@ -78,8 +78,8 @@ class Integral {
   }
 
  private:
-  double& at(Index y, Index x) { return sums_[static_cast<std::size_t>(y * cols_ + x)]; }
-  double at(Index y, Index x) const { return sums_[static_cast<std::size_t>(y * cols_ + x)]; }
+  double& at(Index y, Index x) { return sums_[y * cols_ + x]; }
+  double at(Index y, Index x) const { return sums_[y * cols_ + x]; }
   Index cols_;
   std::vector<double> sums_;
 };
@@ -113,11 +113,9 @@ struct ScoreTransform::State {
   std::vector<double> left_absolute, right_absolute;
   std::optional<FftReference> absolute;
 
-  const MatrixFacts& left_facts(Index p) const {
-    return inputs.left_facts[static_cast<std::size_t>(problem.pair(p).left)];
-  }
+  const MatrixFacts& left_facts(Index p) const { return inputs.left_facts[problem.pair(p).left]; }
   const MatrixFacts& right_facts(Index p) const {
-    return inputs.right_facts[static_cast<std::size_t>(problem.pair(p).right)];
+    return inputs.right_facts[problem.pair(p).right];
   }
 
   void plain(Index first, Index count, bool with_absolute, ScoreElement* out);
@@ -163,12 +161,12 @@ void ScoreTransform::elements(Index first, Index count, bool absolute, ScoreElem
 
 void ScoreTransform::State::plain(Index first, Index count, bool with_absolute, ScoreElement* out) {
   const Index elements = count * problem.out_size();
-  std::vector<double> values(static_cast<std::size_t>(elements));
+  std::vector<double> values(elements);
   products->correlate(first, count, values.data());
 #pragma omp parallel for
   for (Index i = 0; i < elements; ++i) {
     out[i] = {};
-    out[i].value = values[static_cast<std::size_t>(i)];
+    out[i].value = values[i];
   }
   if (!with_absolute) return;
   if (!absolute) {
@@ -183,12 +181,12 @@ void ScoreTransform::State::plain(Index first, Index count, bool with_absolute, 
   }
   absolute->correlate(first, count, values.data());
 #pragma omp parallel for
-  for (Index i = 0; i < elements; ++i) out[i].absolute = values[static_cast<std::size_t>(i)];
+  for (Index i = 0; i < elements; ++i) out[i].absolute = values[i];
 }
 
 void ScoreTransform::State::scores(Index first, Index count, ScoreElement* out) {
   const Index size = problem.out_size();
-  std::vector<double> of_products(static_cast<std::size_t>(count * size));
+  std::vector<double> of_products(count * size);
   products->correlate(first, count, of_products.data());
   std::vector<Sums> sums(of_products.size());
   if (problem.fields.masks != Masks::none) {
@@ -197,7 +195,7 @@ void ScoreTransform::State::scores(Index first, Index count, ScoreElement* out) 
       of.correlate(first, count, values.data());
 #pragma omp parallel for
       for (Index i = 0; i < count * size; ++i) {
-        sums[static_cast<std::size_t>(i)].*member = values[static_cast<std::size_t>(i)];
+        sums[i].*member = values[i];
       }
     };
     take(*terms, &Sums::terms);
@@ -209,7 +207,7 @@ void ScoreTransform::State::scores(Index first, Index count, ScoreElement* out) 
     if (right_others) take(*right_others, &Sums::right_others);
 #pragma omp parallel for
     for (Index i = 0; i < count * size; ++i) {
-      Sums& s = sums[static_cast<std::size_t>(i)];
+      Sums& s = sums[i];
       for (double* const count : {&s.terms, &s.left_others, &s.right_others}) {
         *count = std::nearbyint(*count);
       }

@@ -71,14 +71,13 @@ struct HostTruth::KindTruth {
     const std::vector<double> ones(static_cast<std::size_t>(problem.left.size()), 1.0);
     std::vector<double> squares = plain.right;
     for (double& v : squares) v *= v;
-    window2.resize(static_cast<std::size_t>(problem.rights * problem.out_size()));
+    window2.resize(problem.rights * problem.out_size());
     correlate_definition(window_sums(problem), ones.data(), squares.data(), 0, problem.rights,
                          window2.data());
     for (Index r = 0; r < problem.rights; ++r) {
       const auto first = window2.begin() + r * problem.out_size();
       largest_window.push_back(std::sqrt(*std::max_element(first, first + problem.out_size())));
-      segment_norm.push_back(xcorr::segment_norm(largest_window.back(),
-                                                 right_norm[static_cast<std::size_t>(r)],
+      segment_norm.push_back(xcorr::segment_norm(largest_window.back(), right_norm[r],
                                                  static_cast<double>(problem.left.size())));
     }
   }
@@ -86,8 +85,7 @@ struct HostTruth::KindTruth {
   Bounds::OfPair of_pair(const Problem& problem, const Bounds& bounds, Index p) const {
     const Pair pair = problem.pair(p);
     const std::vector<double>& right = segment_norm.empty() ? right_norm : segment_norm;
-    return bounds.of_pair(left_norm[static_cast<std::size_t>(pair.left)],
-                          right[static_cast<std::size_t>(pair.right)]);
+    return bounds.of_pair(left_norm[pair.left], right[pair.right]);
   }
 
   // References of the pairs [first, first + count). `rounded`: the inputs are integers, so that
@@ -95,7 +93,7 @@ struct HostTruth::KindTruth {
   const double* reference(const Problem& problem, Stack& stack, Index first, Index count,
                           bool cache, bool rounded) {
     if (cache && stack.complete) return stack.out.data();
-    stack.out.resize(static_cast<std::size_t>(count * problem.out_size()));
+    stack.out.resize(count * problem.out_size());
     if (!by_transform(problem)) {
       correlate_definition(problem, stack.left.data(), stack.right.data(), first, count,
                            stack.out.data());
@@ -162,8 +160,8 @@ HostTruth::KindTruth& HostTruth::truth_of(InputKind kind) {
   if (!entry) {
     entry = std::make_unique<KindTruth>();
     auto& [left, right, transform, out, complete] = entry->plain;
-    left.resize(static_cast<std::size_t>(problem_.left_elements()));
-    right.resize(static_cast<std::size_t>(problem_.right_elements()));
+    left.resize(problem_.left_elements());
+    right.resize(problem_.right_elements());
     fill_inputs(left.data(), inputs(kind, Side::left), 0, problem_.left_elements());
     fill_inputs(right.data(), inputs(kind, Side::right), 0, problem_.right_elements());
     entry->left_norm = norms(left, problem_.left.size());
@@ -252,12 +250,11 @@ Reference HostTruth::reference(InputKind kind, Index first, Index count) {
   const double* value = of(k.plain, is_exact(kind));
   const double* absolute = needs_abs ? of(k.weights, false) : value;
   Reference reference{{value, value + count * size}, {}};
-  reference.bound.resize(static_cast<std::size_t>(count * size));
+  reference.bound.resize(count * size);
   for (Index i = 0; i < count; ++i) {
     const Bounds::OfPair of_pair = k.of_pair(problem_, bounds, first + i);
     for (Index e = 0; e < size; ++e) {
-      reference.bound[static_cast<std::size_t>(i * size + e)] =
-          bounds.at(of_pair, e, absolute[i * size + e]);
+      reference.bound[i * size + e] = bounds.at(of_pair, e, absolute[i * size + e]);
     }
   }
   return reference;
@@ -270,18 +267,14 @@ Check HostTruth::compare(InputKind kind, const T* out) {
   const bool needs_abs = weights != Weights::values;
   k.make_weights(weights);
   const Bounds bounds = bounds_of(kind, k);
-  const auto left_norm = [&](Index p) {
-    return k.left_norm[static_cast<std::size_t>(problem_.pair(p).left)];
-  };
-  const auto right_norm = [&](Index p) {
-    return k.right_norm[static_cast<std::size_t>(problem_.pair(p).right)];
-  };
+  const auto left_norm = [&](Index p) { return k.left_norm[problem_.pair(p).left]; };
+  const auto right_norm = [&](Index p) { return k.right_norm[problem_.pair(p).right]; };
   const auto of_pair = [&](Index p) { return k.of_pair(problem_, bounds, p); };
   const auto windows = [&](Index p) {
     if (k.window2.empty() || is_exact(kind)) return Windows{nullptr, 0, 0};
     const Index right = problem_.pair(p).right;
     return Windows{k.window2.data() + right * problem_.out_size(), left_norm(p),
-                   k.largest_window[static_cast<std::size_t>(right)]};
+                   k.largest_window[right]};
   };
   const Index size = problem_.out_size();
   const bool cache = fits(problem_, cache_bytes_);

@@ -236,7 +236,7 @@ class Interpolation {
     const std::vector<double>& of_rows = weights(truth.rows());
     const std::vector<double>& of_cols = weights(truth.cols());
     const Index row = at / truth.cols(), col = at % truth.cols();
-    const auto sized = [](Index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
+    const auto sized = [](Index n) { return std::vector<double>(n); };
     std::vector<double> along = sized(truth.rows() * points_), all = sized(points_ * points_);
     double bound = 0, largest = 0;
     for (Index y = 0; y < truth.rows(); ++y) {
@@ -251,15 +251,14 @@ class Interpolation {
     for (Index k = 0; k < points_; ++k) {
       for (Index y = 0; y < truth.rows(); ++y) {
         const Index distance = ((y - row) % truth.rows() + truth.rows()) % truth.rows();
-        const double weight = of_rows[static_cast<std::size_t>(distance * points_ + k)];
+        const double weight = of_rows[distance * points_ + k];
         for (Index l = 0; l < points_; ++l) {
-          all[static_cast<std::size_t>(k * points_ + l)] +=
-              weight * along[static_cast<std::size_t>(y * points_ + l)];
+          all[k * points_ + l] += weight * along[y * points_ + l];
         }
       }
     }
     const double best = *std::max_element(all.begin(), all.end());
-    const double here = all[static_cast<std::size_t>(i * points_ + j)];
+    const double here = all[i * points_ + j];
     // Errors of outputs are of either sign, and the squares of the weights sum to about 1.
     if (here >= best - 4 * bound - 1e-12 * largest) return "";
     return got + "has the interpolated value " + number(here) + ", the largest is " + number(best);
@@ -281,7 +280,7 @@ class Interpolation {
     std::vector<double>& table = tables_[length];
     if (!table.empty()) return table;
     constexpr double kTurn = 6.28318530717958648;
-    table.resize(static_cast<std::size_t>(length * points_));
+    table.resize(length * points_);
     for (Index e = 0; e < length * points_; ++e) {
       const double x = static_cast<double>(e / points_) -
                        static_cast<double>(e % points_ - points_ / 2) / factor_;
@@ -290,7 +289,7 @@ class Interpolation {
         sum += 2 * std::cos(kTurn * static_cast<double>(k) * x / static_cast<double>(length));
       }
       if (length % 2 == 0) sum += std::cos(kTurn / 2 * x);
-      table[static_cast<std::size_t>(e)] = sum / static_cast<double>(length);
+      table[e] = sum / static_cast<double>(length);
     }
     return table;
   }

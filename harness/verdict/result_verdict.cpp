@@ -157,10 +157,10 @@ double median_of(std::vector<double> values) {
 Interval threshold_of(const PairTruth& truth) {
   const Result& result = truth.problem().fields.result;
   if (!result.of_deviations) return {result.threshold, result.threshold};
-  std::vector<double> values(static_cast<std::size_t>(truth.size()));
+  std::vector<double> values(truth.size());
   double bound = 0;
   for (Index e = 0; e < truth.size(); ++e) {
-    values[static_cast<std::size_t>(e)] = truth.value(e);
+    values[e] = truth.value(e);
     bound = std::max(bound, truth.bound(e));
   }
   const double median = median_of(values);
@@ -201,10 +201,10 @@ Counted check_detections(const PairTruth& truth, const std::vector<Detected>& fo
                          bool all_listed, Findings& findings) {
   Counted counted;
   const Interval threshold = threshold_of(truth);
-  std::vector<char> listed(static_cast<std::size_t>(truth.size()));
+  std::vector<char> listed(truth.size());
   for (const auto& [at, value] : found) {
     std::string wrong;
-    if (listed[static_cast<std::size_t>(at)]++) {
+    if (listed[at]++) {
       wrong = "is listed twice";
     } else if (truth.high(at) < threshold.low) {
       wrong = "is below the threshold " + number(threshold.low);
@@ -221,7 +221,7 @@ Counted check_detections(const PairTruth& truth, const std::vector<Detected>& fo
     ++counted.possible;
     if (truth.low(e) < threshold.high || !is_first_within(truth, e, false)) continue;
     ++counted.certain;
-    if (!all_listed || listed[static_cast<std::size_t>(e)]) continue;
+    if (!all_listed || listed[e]) continue;
     findings.wrong(truth.where(e) + ": " + number(truth.value(e)) + " +- " +
                    number(truth.bound(e)) + " is missing; the threshold is " +
                    number(threshold.high));
@@ -267,12 +267,12 @@ Findings each_pair(const Problem& problem, Truth& truth, InputKind kind, F&& ste
   for (Index first = 0; first < problem.pairs(); first += per_chunk) {
     const Index count = std::min(per_chunk, problem.pairs() - first);
     const Reference reference = truth.reference(kind, first, count);
-    std::vector<Findings> of_pairs(static_cast<std::size_t>(count));
+    std::vector<Findings> of_pairs(count);
 #pragma omp parallel for schedule(dynamic)
     for (Index i = 0; i < count; ++i) {
       step(PairTruth(problem, first + i, reference.value.data() + i * size,
                      reference.bound.data() + i * size),
-           of_pairs[static_cast<std::size_t>(i)]);
+           of_pairs[i]);
     }
     for (const Findings& of_pair : of_pairs) all.add(of_pair);
   }
@@ -303,10 +303,10 @@ Check check_above(const Problem& problem, Truth& truth, InputKind kind, const vo
     found[d.pair].push_back({at, d.value});
   }
   const bool all_listed = header->count <= capacity;
-  std::vector<Counted> counted(static_cast<std::size_t>(problem.pairs()));
+  std::vector<Counted> counted(problem.pairs());
   findings.add(each_pair(problem, truth, kind, [&](const PairTruth& of_pair, Findings& into) {
     const auto listed = found.find(of_pair.pair());
-    counted[static_cast<std::size_t>(of_pair.pair())] =
+    counted[of_pair.pair()] =
         check_detections(of_pair, listed == found.end() ? std::vector<Detected>{} : listed->second,
                          all_listed, into);
   }));

@@ -159,11 +159,9 @@ class CudaTruth : public Truth {
 #pragma omp parallel for
     for (Index i = 0; i < count; ++i) {
       const Pair pair = problem_.pair(first + i);
-      const Bounds::OfPair of_pair =
-          bounds.of_pair(of_lefts[static_cast<std::size_t>(pair.left)],
-                         of_rights[static_cast<std::size_t>(pair.right)]);
+      const Bounds::OfPair of_pair = bounds.of_pair(of_lefts[pair.left], of_rights[pair.right]);
       for (Index e = 0; e < size; ++e) {
-        double& absolute = result.bound[static_cast<std::size_t>(i * size + e)];
+        double& absolute = result.bound[i * size + e];
         absolute = bounds.at(of_pair, e, absolute);
       }
     }
@@ -245,7 +243,7 @@ class CudaTruth : public Truth {
         values(kind, absolute, p, std::min(layout_.chunk, problem_.pairs() - p));
       }
     }
-    std::vector<double> result(static_cast<std::size_t>(count * size));
+    std::vector<double> result(count * size);
     for (Index i = 0; i < count; i += layout_.chunk) {
       const Index some = std::min(layout_.chunk, count - i);
       get(result.data() + i * size, values(kind, absolute, first + i, some),
@@ -321,9 +319,7 @@ class CudaTruth : public Truth {
   };
   Norms norms_of(InputKind kind) {
     make_norms(kind);
-    Norms norms{std::vector<double>(static_cast<std::size_t>(problem_.lefts)),
-                std::vector<double>(static_cast<std::size_t>(problem_.rights)),
-                {}};
+    Norms norms{std::vector<double>(problem_.lefts), std::vector<double>(problem_.rights), {}};
     get(norms.left.data(), left_norm_.get(), norms.left.size());
     get(norms.right.data(), right_norm_.get(), norms.right.size());
     if (problem_.is_time_series()) {
@@ -343,7 +339,7 @@ class CudaTruth : public Truth {
     Check check;
     double worst = -1, worst_l2 = -1;
     const DeviceArray<PairTally> device_tallies(layout_.chunk);
-    std::vector<PairTally> tallies(static_cast<std::size_t>(layout_.chunk));
+    std::vector<PairTally> tallies(layout_.chunk);
     for (Index first = 0; first < problem_.pairs(); first += layout_.chunk) {
       const Index count = std::min(layout_.chunk, problem_.pairs() - first);
       const double* ref = values(kind, false, first, count);
@@ -353,7 +349,7 @@ class CudaTruth : public Truth {
           device_tallies.get());
       get(tallies.data(), device_tallies.get(), static_cast<std::size_t>(count));
       for (Index i = 0; i < count; ++i) {
-        const PairTally& t = tallies[static_cast<std::size_t>(i)];
+        const PairTally& t = tallies[i];
         if (t.worst_ratio > worst)
           worst = t.worst_ratio, check.error = t.error, check.bound = t.bound;
         if (t.wrong && check.passed()) {
@@ -365,8 +361,7 @@ class CudaTruth : public Truth {
         check.normalised_error = std::max(check.normalised_error, t.normalised_error);
         const Pair pair = problem_.pair(first + i);
         check_pair(check, worst_l2, bounds, first + i, {t.difference2, t.reference2, t.absolute2},
-                   left_norm[static_cast<std::size_t>(pair.left)],
-                   right_norm[static_cast<std::size_t>(pair.right)]);
+                   left_norm[pair.left], right_norm[pair.right]);
       }
     }
     if (layout_.by_fft) compare_sample(kind, bounds, needs_abs, norms, out, check);
@@ -403,10 +398,8 @@ class CudaTruth : public Truth {
       T got;
       get(&got, out + p * problem_.out_size() + element, 1);
       const Pair pair = problem_.pair(p);
-      const double bound =
-          bounds.at(bounds.of_pair(norms.left[static_cast<std::size_t>(pair.left)],
-                                   right_norm[static_cast<std::size_t>(pair.right)]),
-                    element, absolute[i]);
+      const double bound = bounds.at(bounds.of_pair(norms.left[pair.left], right_norm[pair.right]),
+                                     element, absolute[i]);
       if (bounds.right(std::abs(static_cast<double>(got) - want[i]), bound)) continue;
       if (check.wrong++ == 0) {
         check.first_wrong =

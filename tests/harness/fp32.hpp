@@ -20,7 +20,7 @@ using Complex = std::complex<float>;
 // A transform of rows x cols in float32.
 class Transform {
  public:
-  Transform(Index rows, Index cols) : data_(static_cast<std::size_t>(rows * cols)) {
+  Transform(Index rows, Index cols) : data_(rows * cols) {
     auto* data = reinterpret_cast<fftwf_complex*>(data_.data());
     const auto r = static_cast<int>(rows), c = static_cast<int>(cols);
     forward_ = fftwf_plan_dft_2d(r, c, data, data, FFTW_FORWARD, FFTW_ESTIMATE);
@@ -54,10 +54,9 @@ inline std::vector<float> centred(const Problem& q, const double* values, const 
                                   double mean, Shape shape, double scale) {
   const ScoreKind kind = q.fields.score.kind;
   if (kind == ScoreKind::product || kind == ScoreKind::ncc) mean = 0;
-  std::vector<float> result(static_cast<std::size_t>(shape.size()));
+  std::vector<float> result(shape.size());
   for (Index i = 0; i < shape.size(); ++i) {
-    if (!mask || mask[i])
-      result[static_cast<std::size_t>(i)] = static_cast<float>((values[i] - mean) / scale);
+    if (!mask || mask[i]) result[i] = static_cast<float>((values[i] - mean) / scale);
   }
   return result;
 }
@@ -80,11 +79,10 @@ inline std::vector<float> by_transform(const Problem& q, const ScorePair& m, Sca
   const Index cols = wraps ? q.left.cols : reference_length(q.left.cols + q.right.cols - 1);
   Transform transform(rows, cols);
   const auto spectrum = [&](const std::vector<float>& matrix, Shape shape) {
-    std::vector<Complex> padded(static_cast<std::size_t>(rows * cols));
+    std::vector<Complex> padded(rows * cols);
     for (Index y = 0; y < shape.rows; ++y) {
       for (Index x = 0; x < shape.cols; ++x) {
-        padded[static_cast<std::size_t>(y * cols + x)] =
-            matrix[static_cast<std::size_t>(y * shape.cols + x)];
+        padded[y * cols + x] = matrix[y * shape.cols + x];
       }
     }
     return transform.run(std::move(padded), true);
@@ -105,8 +103,7 @@ inline std::vector<float> by_transform(const Problem& q, const ScorePair& m, Sca
   std::vector<float> out;
   for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
     for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx) {
-      const Complex v =
-          x[static_cast<std::size_t>(wrapped(0, sy, rows) * cols + wrapped(0, sx, cols))];
+      const Complex v = x[wrapped(0, sy, rows) * cols + wrapped(0, sx, cols)];
       out.push_back(v.real() / static_cast<float>(rows * cols));
     }
   }
@@ -144,18 +141,16 @@ inline std::vector<float> outputs(const Problem& q, const ScoreInputs& inputs, b
     const Pair of = q.pair(p);
     Scales scales;
     if (score) {
-      scales.left =
-          power_of_two_below(inputs.left_facts[static_cast<std::size_t>(of.left)].largest);
-      scales.right =
-          power_of_two_below(inputs.right_facts[static_cast<std::size_t>(of.right)].largest);
+      scales.left = power_of_two_below(inputs.left_facts[of.left].largest);
+      scales.right = power_of_two_below(inputs.right_facts[of.right].largest);
     }
     const std::vector<float> all = transform ? by_transform(q, m, scales) : std::vector<float>{};
-    std::vector<ScoreElement> elements(static_cast<std::size_t>(q.out_size()));
+    std::vector<ScoreElement> elements(q.out_size());
     if (score) score_definition(q, inputs, p, 1, elements.data());
     for (Index e = 0; e < q.out_size(); ++e) {
       const Index sy = q.window.sy.first + e / q.out_cols(),
                   sx = q.window.sx.first + e % q.out_cols();
-      const ScoreElement& element = elements[static_cast<std::size_t>(e)];
+      const ScoreElement& element = elements[e];
       double value = 0;
       if (!transform) {
         if (score) {
@@ -166,7 +161,7 @@ inline std::vector<float> outputs(const Problem& q, const ScoreInputs& inputs, b
                     ? 0
                     : scales.left * scales.right * by_sums(q, m, sy, sx, scales);
       } else {
-        value = scales.left * scales.right * all[static_cast<std::size_t>(e)];
+        value = scales.left * scales.right * all[e];
         if (q.fields.score.kind ==
             ScoreKind::zncc) {  // from the mean of the matrix to the overlap's
           double n = 0, left = 0, right = 0;

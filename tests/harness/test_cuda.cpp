@@ -153,7 +153,7 @@ TEST_F(CudaDevice, TruthAgreesWithTheHosts) {
   for (const InputKind kind : kInputKinds) {
     const auto truth = device->truth(problem, Precision::fp64, AlgorithmClass::definition, 5);
     HostTruth host(problem, Precision::fp64, AlgorithmClass::definition, 5, 1 << 20);
-    const auto elements = [](Index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
+    const auto elements = [](Index n) { return std::vector<double>(n); };
     std::vector<double> left = elements(problem.left_elements()),
                         right = elements(problem.right_elements());
     std::vector<double> out = elements(problem.out_elements());
@@ -206,7 +206,7 @@ TEST_F(CudaDevice, JudgesAPairAsAWholeLikeTheHost) {
       };
       both(true);
       for (Index e = 4 * problem.out_size(); e < 5 * problem.out_size(); ++e) {
-        sample.out[static_cast<std::size_t>(e)] *= 1.0001f;
+        sample.out[e] *= 1.0001f;
       }
       both(false);
     }
@@ -259,7 +259,7 @@ TEST_F(CudaDevice, ChecksOutputsBeyondFourGigaElements) {
   truth->fill(InputKind::integer, left.get(), right.get());
   float scale = 0;
   device->download(&scale, left.get(), 4);
-  std::vector<float> host(static_cast<std::size_t>(problem.right.size()));
+  std::vector<float> host(problem.right.size());
   for (Index p = 0; p < problem.rights; ++p) {
     const std::size_t offset = static_cast<std::size_t>(p) * host.size() * 4;
     device->download(host.data(), static_cast<char*>(right.get()) + offset, host.size() * 4);

@@ -129,7 +129,7 @@ TEST(FieldTruth, WrittenInputsAreFound) {
   const std::unique_ptr<Device> device = open_cpu();
   const auto truth = device->truth(problem, Precision::fp32, AlgorithmClass::definition, kSeed);
   const auto array = [&](Side side) {
-    return std::vector<float>(static_cast<std::size_t>(view_layout(problem, side, kSeed).elements));
+    return std::vector<float>(view_layout(problem, side, kSeed).elements);
   };
   std::vector<float> left = array(Side::left), right = array(Side::right);
   truth->fill(InputKind::uniform, left.data(), right.data());

@@ -18,7 +18,7 @@ namespace {
 std::vector<double> values(const Problem& problem, InputKind kind, Side side,
                            std::uint64_t seed = 9, Index round = 0) {
   const Index count = side == Side::left ? problem.left_elements() : problem.right_elements();
-  std::vector<double> data(static_cast<std::size_t>(count));
+  std::vector<double> data(count);
   fill_inputs(data.data(), make_inputs(problem, kind, seed, side, 5, round), 0, count);
   return data;
 }
@@ -206,7 +206,7 @@ TEST(Inputs, OfAFlatSpectrumReachEveryWindow) {
     const Problem problem = parse_problem(id);
     const std::vector<double> left = values(problem, InputKind::flat_spectrum, Side::left),
                               right = values(problem, InputKind::flat_spectrum, Side::right);
-    std::vector<double> out(static_cast<std::size_t>(problem.out_elements()));
+    std::vector<double> out(problem.out_elements());
     correlate_definition(problem, left.data(), right.data(), 0, problem.pairs(), out.data());
     for (Index p = 0; p < problem.pairs(); ++p) {
       const auto first = out.begin() + p * problem.out_size();
@@ -223,7 +223,7 @@ TEST(SparseInputs, StayBelowTheLimitAndCoverEveryElement) {
     for (const Index limit : {Index{1000000}, Index{60}, Index{33}}) {
       const Index rounds = sparse_rounds(problem, limit);
       EXPECT_EQ(rounds > 1, problem.max_overlap() > limit) << id;
-      std::vector<int> used(static_cast<std::size_t>(problem.left.size()));
+      std::vector<int> used(problem.left.size());
       for (Index round = 0; round < rounds; ++round) {
         Inputs left = make_inputs(problem, InputKind::sparse, 3, Side::left, 1, round);
         left.rounds = rounds;
@@ -235,7 +235,7 @@ TEST(SparseInputs, StayBelowTheLimitAndCoverEveryElement) {
           used[i] += data[i] != 0;
         }
         const std::vector<double> ones(static_cast<std::size_t>(problem.right.size()), 1.0);
-        std::vector<double> count(static_cast<std::size_t>(problem.out_size()));
+        std::vector<double> count(problem.out_size());
         correlate_definition(problem, products.data(), ones.data(), 0, 1, count.data());
         EXPECT_LE(*std::max_element(count.begin(), count.end()), static_cast<double>(limit)) << id;
       }

@@ -26,9 +26,9 @@ struct Trial {
       : variant(find_variant(id)),
         problem(q),
         truth(q, precision, variant.algorithm_class, 1, std::size_t{1} << 30),
-        left(static_cast<std::size_t>(q.left_elements())),
-        right(static_cast<std::size_t>(q.right_elements())),
-        out(static_cast<std::size_t>(q.out_elements())) {}
+        left(q.left_elements()),
+        right(q.right_elements()),
+        out(q.out_elements()) {}
 
   // `spoil` changes the left that the variant gets.
   template <typename F>
@@ -115,7 +115,7 @@ TEST(Kinds, NumbersFlushedToZeroAreFoundInADefinition) {
 // 40 rows of 128 parts at most: each part below the smallest normal number may be lost, and not more.
 TEST(Kinds, AtomicAdditionsMayLosePartsOfASubnormalSum) {
   const Problem problem = parse_problem("one-to-one/40x128/40x128/1:1/sy:0..0,sx:0..0");
-  std::vector<float> left(static_cast<std::size_t>(problem.left_elements())), right = left;
+  std::vector<float> left(problem.left_elements()), right = left;
   for (const AlgorithmClass of : {AlgorithmClass::definition, AlgorithmClass::definition_atomic}) {
     HostTruth truth(problem, Precision::fp32, of, 1, std::size_t{1} << 20);
     truth.fill(InputKind::subnormal, left.data(), right.data());

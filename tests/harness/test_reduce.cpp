@@ -212,9 +212,7 @@ TEST(Peaks, AreThoseOfAPlainSearch) {
         coarse(static_cast<std::size_t>(problem.out_elements()), seed, seed % 2);
     const std::vector<Peak> found = records<Peak>(problem, all);
     for (Index p = 0; p < pairs; ++p) {
-      const auto value = [&](Index y, Index x) {
-        return all[static_cast<std::size_t>((p * rows + y) * cols + x)];
-      };
+      const auto value = [&](Index y, Index x) { return all[(p * rows + y) * cols + x]; };
       struct Place {
         float value;
         Index y, x;
@@ -276,11 +274,11 @@ TEST(Above, WithADistanceListsTheLargestOfItsSurroundings) {
       std::size_t next = 0;
       for (Index at = 0; at < 2 * kRows * kCols; ++at) {
         const Index p = at / (kRows * kCols), y = at / kCols % kRows, x = at % kCols;
-        const float value = surface[static_cast<std::size_t>(at)];
+        const float value = surface[at];
         bool expected = value >= 3;
         for (Index i = 0; i < kRows * kCols; ++i) {
           const Index dy = std::abs(i / kCols - y), dx = std::abs(i % kCols - x);
-          const float other = surface[static_cast<std::size_t>(p * kRows * kCols + i)];
+          const float other = surface[p * kRows * kCols + i];
           const bool before = other > value || (other == value && i < y * kCols + x);
           if (before && std::max(dy, dx) < distance) expected = false;
         }
@@ -308,7 +306,7 @@ void thresholds_are_exact() {
   std::mt19937 random(7);
   for (const Index size : {1, 2, 3, 4, 10, 101, 1000, 4097}) {
     for (const bool coarse_values : {false, true}) {
-      std::vector<T> surface(static_cast<std::size_t>(size));
+      std::vector<T> surface(size);
       std::vector<double> values;
       for (T& v : surface) {
         v = static_cast<T>(static_cast<double>(random()) / 4294967296.0 - 0.5);
@@ -350,7 +348,7 @@ TEST(Above, NothingButNanHasNoThreshold) {
 
 TEST(Sum, IsOfAllOutputsOfAPair) {
   const Problem problem = problem_of(37, 41, "sum", 3);
-  std::vector<float> surface(static_cast<std::size_t>(problem.out_elements()));
+  std::vector<float> surface(problem.out_elements());
   std::vector<double> expected(3);
   for (std::size_t i = 0; i < surface.size(); ++i) {
     surface[i] = static_cast<float>(i % 101) - 33;
@@ -407,12 +405,12 @@ TEST(MakePlan, ReducesTheSurfaceOfTheVariant) {
     call.out = out;
     make_plan(variant, asked)->compute(call);
   };
-  std::vector<float> surface(static_cast<std::size_t>(request.problem.out_elements()));
+  std::vector<float> surface(request.problem.out_elements());
   PlanRequest of_surface = request;
   of_surface.problem = request.problem.surface();
   EXPECT_EQ(plan_workspace_bytes(variant, of_surface), variant.workspace_bytes(of_surface));
   computed(of_surface, surface.data());
-  std::vector<char> found(static_cast<std::size_t>(request.problem.result_bytes(sizeof(float))));
+  std::vector<char> found(request.problem.result_bytes(sizeof(float)));
   computed(request, found.data());
   EXPECT_EQ(found, reduced(request.problem, surface));
   EXPECT_EQ(point_hash(variant, of_surface.problem), variant.source_hash);

@@ -120,7 +120,7 @@ void expect_equal(const Problem& problem, std::vector<char> got, std::vector<cha
 template <typename T>
 std::vector<T> outputs(const Problem& problem, unsigned seed, int levels, bool with_nan) {
   std::mt19937 random(seed);
-  std::vector<T> values(static_cast<std::size_t>(problem.out_elements()));
+  std::vector<T> values(problem.out_elements());
   for (T& v : values) {
     v = static_cast<T>(static_cast<double>(random() % static_cast<unsigned>(levels)) / 16 - 0.5);
     if (with_nan && random() % 13 == 0) v = std::numeric_limits<T>::quiet_NaN();

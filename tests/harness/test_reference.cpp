@@ -15,8 +15,8 @@ struct Data {
 };
 
 Data definition(const Problem& problem, std::uint64_t seed) {
-  Data data{std::vector<double>(static_cast<std::size_t>(problem.left_elements())),
-            std::vector<double>(static_cast<std::size_t>(problem.right_elements())),
+  Data data{std::vector<double>(problem.left_elements()),
+            std::vector<double>(problem.right_elements()),
             std::vector<double>(static_cast<std::size_t>(problem.out_elements()), std::nan(""))};
   fill_inputs(data.left.data(), make_inputs(problem, InputKind::zero_mean, seed, Side::left, 1), 0,
               problem.left_elements());

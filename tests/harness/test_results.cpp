@@ -378,7 +378,7 @@ TEST(Verdict, TheSumOfHalfTheSurfaceIsFound) {
     EXPECT_EQ(judged.wrong(kind), "");
     judged.sum(0) = 0;
     for (Index i = 0; i < kRows / 2 * kCols; ++i) {
-      judged.sum(0) += two_peaks()[static_cast<std::size_t>(i)];
+      judged.sum(0) += two_peaks()[i];
     }
     expect_says(judged.wrong(kind), "the sum is ");
   }

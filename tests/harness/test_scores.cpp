@@ -22,7 +22,7 @@ Values scores(const std::string& id, Values left, Values right, Mask left_mask =
   ScoreInputs inputs{
       std::move(left), std::move(right), std::move(left_mask), std::move(right_mask), {}, {}};
   inputs.find_facts(problem);
-  std::vector<ScoreElement> elements(static_cast<std::size_t>(problem.out_elements()));
+  std::vector<ScoreElement> elements(problem.out_elements());
   score_definition(problem, inputs, 0, problem.pairs(), elements.data());
   Values values;
   for (const ScoreElement& e : elements) values.push_back(e.value);
@@ -37,14 +37,14 @@ void expect_near(const Values& got, const Values& want, double tolerance = 1e-15
 Values random_values(Index count, unsigned seed, double offset = 0) {
   std::mt19937 generator(seed);
   std::normal_distribution<double> normal;
-  Values values(static_cast<std::size_t>(count));
+  Values values(count);
   for (double& v : values) v = offset + normal(generator);
   return values;
 }
 
 Mask random_mask(Index count, unsigned seed) {
   std::mt19937 generator(seed);
-  Mask mask(static_cast<std::size_t>(count));
+  Mask mask(count);
   for (std::uint8_t& m : mask) m = generator() % 4 != 0;
   return mask;
 }
@@ -240,7 +240,7 @@ constexpr double kFaults[] = {-0x1.fffffep127, 1e11, 1e20, -2147483648.0, 65535}
 TEST(Scores, AWindowIsConstantByItsOwnValuesAlone) {
   for (const std::string score : {"zncc", "ncc"}) {
     const auto [problem, clean] = noise_beneath(0, 0, 0, score);
-    std::vector<ScoreElement> expected(static_cast<std::size_t>(problem.out_size()));
+    std::vector<ScoreElement> expected(problem.out_size());
     score_definition(problem, clean, 0, 1, expected.data());
     for (const double fault : kFaults) {
       for (const std::size_t count : {std::size_t{1}, std::size_t{16 * 80}}) {
@@ -272,8 +272,7 @@ TEST(Scores, WindowsInOneModeOfABimodalImageHaveScores) {
     inputs.right[i] = 0.05 * inputs.right[i] + (i % 80 < 40 ? 0 : 1e4);
   }
   inputs.find_facts(problem);
-  std::vector<ScoreElement> definition(static_cast<std::size_t>(problem.out_size())),
-      transform(definition.size());
+  std::vector<ScoreElement> definition(problem.out_size()), transform(definition.size());
   score_definition(problem, inputs, 0, 1, definition.data());
   ScoreTransform(problem, inputs).elements(0, 1, false, transform.data());
   for (std::size_t e = 0; e < definition.size(); ++e) {
@@ -350,8 +349,7 @@ Values moved(const Values& matrix, Index rows, Index cols, Index dy, Index dx) {
   Values result(matrix.size());
   for (Index y = 0; y < rows; ++y) {
     for (Index x = 0; x < cols; ++x) {
-      result[static_cast<std::size_t>(wrapped(y, dy, rows) * cols + wrapped(x, dx, cols))] =
-          matrix[static_cast<std::size_t>(y * cols + x)];
+      result[wrapped(y, dy, rows) * cols + wrapped(x, dx, cols)] = matrix[y * cols + x];
     }
   }
   return result;
@@ -368,7 +366,7 @@ TEST(Scores, ACircularShiftMovesTheSurface) {
 
 Values phase(const std::string& id, bool definition, const Values& left, const Values& right) {
   const Problem problem = parse_problem(id);
-  Values out(static_cast<std::size_t>(problem.out_size()));
+  Values out(problem.out_size());
   PhaseReference(problem, definition).pair(left.data(), right.data(), 1e-7, 0, out.data());
   return out;
 }
@@ -378,7 +376,7 @@ TEST(Scores, PhaseOfAShiftedImageIsOneAtTheShift) {
   const std::string id = "one-to-one/6x8/6x8/1:1/full/boundary=circular/score=phase:0";
   // All bins but the one of frequency 0 are 1.
   Values expected(48, -1.0 / 48);
-  expected[static_cast<std::size_t>((2 + 3) * 8 + (-3 + 4))] += 1;  // shifts start at -3 and -4
+  expected[(2 + 3) * 8 + (-3 + 4)] += 1;  // shifts start at -3 and -4
   for (const bool definition : {true, false}) {
     expect_near(phase(id, definition, left, right), expected, 1e-12);
   }

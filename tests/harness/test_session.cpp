@@ -117,7 +117,7 @@ TEST(Session, PlansWhileAReferenceDoes) {
   });
   const Problem problem = parse_problem("one-to-one/33x31/33x31/1:1/full");
   const std::vector<double> ones(static_cast<std::size_t>(problem.left_elements()), 1.0);
-  std::vector<double> out(static_cast<std::size_t>(problem.out_elements()));
+  std::vector<double> out(problem.out_elements());
   for (int i = 0; i < 1000; ++i) {
     FftReference(problem, ones.data(), ones.data()).correlate(0, 1, out.data());
     ASSERT_NEAR(out[0], 1.0, 1e-9);

@@ -50,11 +50,10 @@ void lose_row(const Problem& q, Sample& sample, Index y) {
       const Overlap xs = overlap(q.left.cols, q.right.cols, sx);
       double lost = 0;
       for (Index x = xs.first; x < xs.first + xs.count; ++x) {
-        lost += static_cast<double>(sample.left[static_cast<std::size_t>(y * q.left.cols + x)]) *
-                static_cast<double>(
-                    sample.right[static_cast<std::size_t>((y + sy) * q.right.cols + x + sx)]);
+        lost += static_cast<double>(sample.left[y * q.left.cols + x]) *
+                static_cast<double>(sample.right[(y + sy) * q.right.cols + x + sx]);
       }
-      sample.out[static_cast<std::size_t>(at)] -= static_cast<float>(lost);
+      sample.out[at] -= static_cast<float>(lost);
     }
   }
 }
@@ -84,8 +83,7 @@ float summed_in_turn(const Problem& q, const Sample& sample, Index sy, Index sx)
   float sum = 0;
   for (Index y = ys.first; y < ys.first + ys.count; ++y) {
     for (Index x = xs.first; x < xs.first + xs.count; ++x) {
-      sum += sample.left[static_cast<std::size_t>(y * q.left.cols + x)] *
-             sample.right[static_cast<std::size_t>((y + sy) * q.right.cols + x + sx)];
+      sum += sample.left[y * q.left.cols + x] * sample.right[(y + sy) * q.right.cols + x + sx];
     }
   }
   return sum;
@@ -307,7 +305,7 @@ TEST(Verdict, TheReferenceIsTheSurfaceOfThePairs) {
     const Sample sample(problem, truth, InputKind::zero_mean);
     const std::vector<double> left(sample.left.begin(), sample.left.end()),
         right(sample.right.begin(), sample.right.end());
-    std::vector<double> expected(static_cast<std::size_t>(2 * problem.out_size()));
+    std::vector<double> expected(2 * problem.out_size());
     correlate_definition(problem, left.data(), right.data(), 3, 2, expected.data());
     const Reference reference = truth.reference(InputKind::zero_mean, 3, 2);
     EXPECT_EQ(reference.value, expected) << keep;
