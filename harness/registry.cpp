@@ -76,8 +76,9 @@ const std::vector<Variant>& variants() {
     const auto same = std::adjacent_find(all.begin(), all.end(),
                                          [](const auto& a, const auto& b) { return a.id == b.id; });
     if (same != all.end()) {
-      throw UserError("variant '" + same->id + "': two files have this name (" + same->source_file +
-                      ", " + (same + 1)->source_file + "); rename one");
+      refuse("variant", same->id,
+             "two files have this name (" + same->source_file + ", " + (same + 1)->source_file +
+                 "); rename one");
     }
     return all;
   }();
@@ -90,8 +91,7 @@ const Variant& find_variant(const std::string& id) {
     if (variant.id == id) return variant;
     ids.push_back(variant.id);
   }
-  throw UserError("variant '" + id + "': unknown; the nearest is '" + nearest(id, ids) +
-                  "', --list names all");
+  refuse("variant", id, "unknown; the nearest is '" + nearest(id, ids) + "', --list names all");
 }
 
 std::vector<Params> grid_points(const Variant& variant) {
@@ -130,8 +130,9 @@ Params parse_params(const Variant& variant, const std::string& text) {
     if (point.canonical() == text) return point;
     names.push_back(point.canonical());
   }
-  throw UserError("params '" + text + "': no point of " + variant.id + "; the nearest is '" +
-                  nearest(text, names) + "', --list=json names all");
+  refuse("params", text,
+         "no point of " + variant.id + "; the nearest is '" + nearest(text, names) +
+             "', --list=json names all");
 }
 
 std::string nearest(const std::string& text, const std::vector<std::string>& candidates) {
@@ -162,8 +163,7 @@ Precision parse_precision(const std::string& text) {
     if (f.name == text) return f.precision;
     names.emplace_back(f.name);
   }
-  throw UserError("precision '" + text + "': unknown; the nearest is '" + nearest(text, names) +
-                  "'");
+  refuse("precision", text, "unknown; the nearest is '" + nearest(text, names) + "'");
 }
 
 std::size_t scalar_bytes(Precision precision) { return facts(precision).bytes; }

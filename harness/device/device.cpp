@@ -6,7 +6,7 @@
 
 #include "harness/device/host_memory.hpp"
 #include "harness/library/forks.hpp"
-#include "harness/problem/error.hpp"
+#include "harness/problem/names.hpp"
 #include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
 #include "harness/truth/field_truth.hpp"
@@ -39,8 +39,9 @@ int device_index(const std::string& name, const std::string& digits) {
       digits.find_first_not_of("0123456789") == std::string::npos) {
     return std::stoi(digits);
   }
-  throw UserError("device '" + name + "': '" + digits +
-                  "' is not a number from 0 to 999; write the number of a device, as in cuda:0");
+  refuse(
+      "device", name,
+      "'" + digits + "' is not a number from 0 to 999; write the number of a device, as in cuda:0");
 }
 
 }  // namespace
@@ -116,19 +117,8 @@ std::size_t Device::score_reference_bytes(const Problem& problem) const {
   return FieldTruth::host_bytes(problem, available_host_bytes() / 2);
 }
 
-std::string_view to_string(Mode mode) {
-  for (const auto& [value, name] : kModes) {
-    if (value == mode) return name;
-  }
-  return "?";
-}
-
-Mode parse_mode(const std::string& text) {
-  for (const auto& [value, name] : kModes) {
-    if (name == text) return value;
-  }
-  throw UserError("mode '" + text + "': unknown; use stream, latency, graph or cold");
-}
+std::string_view to_string(Mode mode) { return name_of(kModes, mode); }
+Mode parse_mode(const std::string& text) { return value_of(kModes, "mode", text); }
 
 std::unique_ptr<Device> open_device(const std::string& name) {
   if (name == "cpu") return open_cpu();
@@ -138,11 +128,11 @@ std::unique_ptr<Device> open_device(const std::string& name) {
     return open_cuda(name == "cuda" ? 0 : device_index(name, name.substr(5)));
 #else
     device_index(name, name == "cuda" ? "0" : name.substr(5));
-    throw UserError("device '" + name +
-                    "': this build has no CUDA; build where nvcc is found, or use --device cpu");
+    refuse("device", name,
+           "this build has no CUDA; build where nvcc is found, or use --device cpu");
 #endif
   }
-  throw UserError("device '" + name + "': unknown; use cpu, cuda or cuda:N");
+  refuse("device", name, "unknown; use cpu, cuda or cuda:N");
 }
 
 std::string bytes_text(double bytes) {

@@ -111,6 +111,9 @@ std::unique_ptr<Device> open_device(const std::string& name);
 std::unique_ptr<Device> open_cpu();
 std::unique_ptr<Device> open_cuda(int index);  // only in builds with CUDA
 
+// A name as part of a machine_key: "Intel(R) Xeon(R) CPU @ 2.50GHz" -> "intel-xeon-cpu-2-50ghz".
+std::string slug(const std::string& text);
+
 // "4.29 GB": a number of bytes in a message.
 std::string bytes_text(double bytes);
 

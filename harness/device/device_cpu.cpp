@@ -9,7 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <regex>
 #include <vector>
 
 #include "harness/device/device.hpp"
@@ -35,12 +35,6 @@ std::string first_match(const char* path, const std::string& key) {
   return "";
 }
 
-double number_in(const char* path) {
-  std::ifstream file(path);
-  double value = 0;
-  return file >> value ? value : 0.0;
-}
-
 int usable_cores() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : omp_get_num_procs();
@@ -56,25 +50,16 @@ std::string cpu_model() {
   return "unknown-cpu";
 }
 
-namespace {
-
-// "Intel(R) Xeon(R) CPU @ 2.50GHz" -> "intel-xeon-cpu-2-50ghz"
 std::string slug(const std::string& text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text.compare(i, 3, "(R)") == 0 || text.compare(i, 3, "(r)") == 0) {
-      i += 2;
-    } else if (text.compare(i, 4, "(TM)") == 0 || text.compare(i, 4, "(tm)") == 0) {
-      i += 3;
-    } else if (std::isalnum(static_cast<unsigned char>(text[i]))) {
-      result += static_cast<char>(std::tolower(static_cast<unsigned char>(text[i])));
-    } else if (!result.empty() && result.back() != '-') {
-      result += '-';
-    }
-  }
-  while (!result.empty() && result.back() == '-') result.pop_back();
+  using std::regex_replace, std::regex;
+  const std::string plain = regex_replace(text, regex("\\((R|TM)\\)", regex::icase), "");
+  std::string result = regex_replace(plain, regex("[^A-Za-z0-9]+"), "-");
+  result = regex_replace(result, regex("^-|-$"), "");
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return result;
 }
+
+namespace {
 
 // float32 FMAs that a core can start in a cycle: the most of all CPUs with this instruction set.
 double fmas_per_cycle() {
@@ -87,6 +72,10 @@ double fmas_per_cycle() {
 #endif
 }
 
+// In Hz; 0 where the operating system does not give it.
+double max_clock() {
+  return 1e3 * number_in("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").value_or(0);
+}
 // No CPU is sold with a higher clock. Used where the operating system does not give the maximum.
 constexpr double kHighestClock = 6.5e9;
 
@@ -119,8 +108,6 @@ class Cpu : public Device {
   }
 
   nlohmann::json facts() const override {
-    const double max_clock =
-        number_in("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq") * 1e3;
     return {{"device", "cpu"},
             {"device_name", cpu_model()},
             {"cores", usable_cores()},
@@ -128,15 +115,14 @@ class Cpu : public Device {
                                  static_cast<double>(sysconf(_SC_PAGESIZE))},
             {"clock_mhz", std::atof(first_match("/proc/cpuinfo", "cpu MHz").c_str())},
             {"throttle_reasons", ""},
-            {"guard", max_clock > 0 ? "maximum clock from the operating system"
-                                    : "maximum clock unknown, assumed as 6.5 GHz"},
+            {"guard", max_clock() > 0 ? "maximum clock from the operating system"
+                                      : "maximum clock unknown, assumed as 6.5 GHz"},
             {"peak_fma_per_s", peaks(Precision::fp32).fmas_per_s},
             {"peak_bytes_per_s", peaks(Precision::fp32).bytes_per_s}};
   }
 
   Peaks peaks(Precision precision) const override {
-    const double khz = number_in("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
-    const double clock = khz > 0 ? khz * 1e3 : kHighestClock;
+    const double clock = max_clock() > 0 ? max_clock() : kHighestClock;
     const double cores = usable_cores();
     const double lanes = fmas_per_cycle() / (precision == Precision::fp64 ? 2 : 1);
     // The data of small problems stay in the first-level cache: two loads and one store of a full
@@ -176,16 +162,12 @@ class Cpu : public Device {
   void synchronize() override {}
 
   Seconds time(const std::function<void()>& compute, Index count, Mode mode) override {
-    if (mode != Mode::cold) {
-      const Clock::time_point start = Clock::now();
-      for (Index i = 0; i < count; ++i) compute();
-      return since(start);
-    }
+    const Index calls = mode == Mode::cold ? 1 : count;  // between two readings of the clock
     Seconds total = 0;
-    for (Index i = 0; i < count; ++i) {
-      flush_caches();
+    for (Index done = 0; done < count; done += calls) {
+      if (mode == Mode::cold) flush_caches();
       const Clock::time_point start = Clock::now();
-      compute();
+      for (Index i = 0; i < calls; ++i) compute();
       total += since(start);
     }
     return total;

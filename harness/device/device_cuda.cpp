@@ -2,7 +2,6 @@
 #include <cufft.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -98,16 +97,8 @@ class Cuda : public Device {
   Backend backend() const override { return Backend::cuda; }
 
   std::string machine_key() const override {
-    std::string name;
-    for (const char c : std::string(properties_.name)) {
-      if (std::isalnum(static_cast<unsigned char>(c))) {
-        name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      } else if (!name.empty() && name.back() != '-') {
-        name += '-';
-      }
-    }
     const double gib = static_cast<double>(properties_.totalGlobalMem) / (1 << 30);
-    return name + "-" + std::to_string(properties_.multiProcessorCount) + "-sm-" +
+    return slug(properties_.name) + "-" + std::to_string(properties_.multiProcessorCount) + "-sm-" +
            std::to_string(std::lround(gib)) + "-gib";
   }
 

@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
-#include <optional>
 
 namespace xcorr {
-namespace {
 
 std::optional<double> number_in(const std::string& path) {
   std::ifstream file(path);
@@ -16,6 +14,8 @@ std::optional<double> number_in(const std::string& path) {
   if (file >> value) return value;
   return std::nullopt;
 }
+
+namespace {
 
 std::optional<double> mem_available(const std::string& path) {
   std::ifstream file(path);

@@ -18,12 +18,19 @@ struct Nvml::Library {
   }
 };
 
+// The number that a function of NVML writes behind its last argument.
+template <typename T, typename... Args>
+std::optional<T> Nvml::number(const char* name, Args... args) const {
+  T value{};
+  if (!device_ || !library_->call(name, device_, args..., &value)) return std::nullopt;
+  return value;
+}
+
 namespace {
 
-constexpr int kGraphicsSm = 1;  // nvmlClockType_t: NVML_CLOCK_SM
-constexpr int kMemory = 2;      // NVML_CLOCK_MEM
+constexpr int kSmClock = 1, kMemoryClock = 2;  // nvmlClockType_t
 
-// nvmlClocksEventReasons; "idle" and "application setting" are no throttling.
+// nvmlClocksEventReasons. "idle" and "application setting" are no throttling.
 constexpr std::pair<unsigned long long, const char*> kReasons[] = {{0x4, "software power cap"},
                                                                    {0x8, "hardware slowdown"},
                                                                    {0x20, "software thermal"},
@@ -35,7 +42,7 @@ constexpr std::pair<unsigned long long, const char*> kReasons[] = {{0x4, "softwa
 Nvml::Nvml(const std::string& bus_id) {
   void* handle = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!handle) return;
-  library_ = new Library{handle};
+  library_.reset(new Library{handle});
   if (!library_->call("nvmlInit_v2") ||
       !library_->call("nvmlDeviceGetHandleByPciBusId_v2", bus_id.c_str(), &device_)) {
     device_ = nullptr;
@@ -46,50 +53,39 @@ Nvml::~Nvml() {
   if (!library_) return;
   library_->call("nvmlShutdown");
   dlclose(library_->handle);
-  delete library_;
 }
 
 std::string Nvml::driver_version() const {
   char text[96] = "";
-  if (!device_ || !library_->call("nvmlSystemGetDriverVersion", static_cast<char*>(text), 96u))
-    return "";
-  return text;
+  const bool known = device_ && library_->call("nvmlSystemGetDriverVersion", +text, 96u);
+  return known ? text : "";
 }
 
 std::optional<unsigned> Nvml::sm_clock_mhz() const {
-  unsigned mhz = 0;
-  if (!device_ || !library_->call("nvmlDeviceGetClockInfo", device_, kGraphicsSm, &mhz)) return {};
-  return mhz;
+  return number<unsigned>("nvmlDeviceGetClockInfo", kSmClock);
 }
 
 std::optional<unsigned> Nvml::memory_clock_mhz() const {
-  unsigned mhz = 0;
-  if (!device_ || !library_->call("nvmlDeviceGetClockInfo", device_, kMemory, &mhz)) return {};
-  return mhz;
+  return number<unsigned>("nvmlDeviceGetClockInfo", kMemoryClock);
 }
 
 std::optional<unsigned> Nvml::temperature_c() const {
-  unsigned celsius = 0;
-  if (!device_ || !library_->call("nvmlDeviceGetTemperature", device_, 0, &celsius)) return {};
-  return celsius;
+  return number<unsigned>("nvmlDeviceGetTemperature", 0);
 }
 
 std::string Nvml::throttle_reasons() const {
-  unsigned long long bits = 0;
-  if (!device_ || !library_->call("nvmlDeviceGetCurrentClocksThrottleReasons", device_, &bits))
-    return "";
+  const auto bits = number<unsigned long long>("nvmlDeviceGetCurrentClocksThrottleReasons");
   std::string text;
   for (const auto& [bit, name] : kReasons) {
-    if (bits & bit) text += (text.empty() ? "" : ", ") + std::string(name);
+    if (bits.value_or(0) & bit) text += (text.empty() ? "" : ", ") + std::string(name);
   }
   return text;
 }
 
 std::optional<double> Nvml::energy_uj() const {
-  unsigned long long millijoules = 0;
-  if (!device_ || !library_->call("nvmlDeviceGetTotalEnergyConsumption", device_, &millijoules))
-    return {};
-  return static_cast<double>(millijoules) * 1e3;
+  const auto millijoules = number<unsigned long long>("nvmlDeviceGetTotalEnergyConsumption");
+  if (!millijoules) return std::nullopt;
+  return static_cast<double>(*millijoules) * 1e3;
 }
 
 }  // namespace xcorr

@@ -187,8 +187,8 @@ int xcorr_reference_masked(const char* request, const double* left, const double
     const xcorr::Masks masks = problem.fields.masks;
     if (xcorr::masks_left(masks) != (left_mask != nullptr) ||
         xcorr::masks_right(masks) != (right_mask != nullptr)) {
-      throw xcorr::UserError("masks '" + std::string(xcorr::to_string(masks)) +
-                             "': give a mask for each side that has one, and for no other");
+      xcorr::refuse("masks", xcorr::to_string(masks),
+                    "give a mask for each side that has one, and for no other");
     }
     if (!problem.surface().is_plain()) {
       xcorr::score_surfaces(problem, left, right, left_mask, right_mask, by_transform, out);

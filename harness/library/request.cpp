@@ -7,12 +7,16 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/problem/error.hpp"
+#include "harness/problem/names.hpp"
 
 namespace xcorr {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::pair<Planning, std::string_view> kPlannings[] = {
+    {Planning::once, "once"}, {Planning::measured, "measured"}, {Planning::kept, "kept"}};
+constexpr std::pair<bool, std::string_view> kMethods[] = {{false, "definition"}, {true, "fft"}};
 
 [[noreturn]] void refuse(const std::string& what) { throw UserError("request: " + what); }
 
@@ -136,13 +140,7 @@ ComputeRequest read_compute(const char* text) {
   request.plan.params = params.empty() ? grid_points(*request.variant).front()
                                        : parse_params(*request.variant, params);
   request.plan.precision = parse_precision(precision);
-  if (planning == "measured") {
-    request.plan.planning = Planning::measured;
-  } else if (planning == "kept") {
-    request.plan.planning = Planning::kept;
-  } else if (planning != "once") {
-    throw UserError("planning '" + planning + "': unknown; use once, measured or kept");
-  }
+  request.plan.planning = value_of(kPlannings, "planning", planning);
   return request;
 }
 
@@ -152,10 +150,7 @@ ReferenceRequest read_reference(const char* text) {
   request.problem = problem_of(reader);
   const std::string method = reader.text("method", "definition");
   reader.end();
-  if (method != "definition" && method != "fft") {
-    throw UserError("method '" + method + "': unknown; use definition or fft");
-  }
-  request.by_transform = method == "fft";
+  request.by_transform = value_of(kMethods, "method", method);
   return request;
 }
 

@@ -17,19 +17,18 @@ namespace {
 void check_side(const Problem& problem, Side side, const Arrays& arrays, Backend backend) {
   const bool left = side == Side::left;
   const std::string name = left ? "left" : "right";
-  if ((left ? arrays.left : arrays.right) == nullptr && (left || !problem.fields.same)) {
+  const auto& [boundary, score, masks, result, same, views] = problem.fields;
+  if ((left ? arrays.left : arrays.right) == nullptr && (left || !same)) {
     throw UserError(name + ": null; give the address of its matrices");
   }
   const Shape shape = left ? problem.left : problem.right;
   const Index matrices = left ? problem.lefts : problem.rights;
-  const Masks masks = problem.fields.masks;
   if ((left ? masks_left(masks) : masks_right(masks)) &&
       (left ? arrays.left_mask : arrays.right_mask) == nullptr) {
-    throw UserError("masks '" + std::string(to_string(masks)) + "': the " + name +
-                    " masks are missing; pass them to compute, or leave the field out");
+    refuse("masks", to_string(masks),
+           "the " + name + " masks are missing; pass them to compute, or leave the field out");
   }
-  const Views views = problem.fields.views;
-  if (views == Views::dense || (!left && problem.fields.same)) return;
+  if (views == Views::dense || (!left && same)) return;
   const auto [offsets, pitch] = left ? arrays.left_view : arrays.right_view;
   const Index elements = left ? arrays.left_elements : arrays.right_elements;
   const std::string where = "views '" + std::string(to_string(views)) + "': the " + name + " ";
@@ -71,10 +70,10 @@ void check_capacity(const Problem& problem, const void* out) {
   if (result.kind != ResultKind::above) return;
   const std::uint64_t count = static_cast<const AboveHeader*>(out)->count;
   if (count <= static_cast<std::uint64_t>(result.capacity)) return;
-  throw UserError(
-      "result '" + field_text(problem.fields, "result") + "': " + std::to_string(count) +
-      " outputs are at least the threshold, the capacity is " + std::to_string(result.capacity) +
-      "; use a larger capacity or threshold, or a least distance (above:t:c:d)");
+  refuse("result", field_text(problem.fields, "result"),
+         std::to_string(count) + " outputs are at least the threshold, the capacity is " +
+             std::to_string(result.capacity) +
+             "; use a larger capacity or threshold, or a least distance (above:t:c:d)");
 }
 
 }  // namespace
@@ -88,8 +87,7 @@ Session::Session(const Variant& variant, PlanRequest request, std::unique_ptr<De
     : device_(std::move(device)), request_(std::move(request)) {
   request_.stream = device_->stream();
   if (const Support support = device_->runs(variant, request_); !support) {
-    throw UserError("variant '" + variant.id + "': not supported: " + support.reason +
-                    "; --list names others");
+    refuse("variant", variant.id, "not supported: " + support.reason + "; --list names others");
   }
   const Problem& problem = request_.problem;
   const std::size_t workspace = plan_workspace_bytes(variant, request_);
@@ -200,14 +198,6 @@ void Session::compute(const Arrays& arrays) {
   device_->synchronize();
   if (!device_->host_memory()) device_->download(arrays.out, out_.get(), result_bytes());
   check_capacity(request_.problem, arrays.out);
-}
-
-void Session::compute(const void* left, const void* right, void* out) {
-  Arrays arrays;
-  arrays.left = left;
-  arrays.right = right;
-  arrays.out = out;
-  compute(arrays);
 }
 
 }  // namespace xcorr

@@ -40,7 +40,6 @@ class Session {
   // for a view that leaves its array, on a GPU for windows that span more than 2^31 - 1 elements,
   // and where more outputs are above the threshold of result `above` than its capacity.
   void compute(const Arrays& arrays);
-  void compute(const void* left, const void* right, void* out);
 
  private:
   // Device memory for a copy of an array of the caller.

@@ -4,9 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -34,7 +34,7 @@ class Records {
       out_ = &std::cout;
     } else if (!path.empty()) {
       file_.open(path, std::ios::app);
-      if (!file_) throw UserError("records '" + path + "': cannot be written; choose another path");
+      if (!file_) refuse("records", path, "cannot be written; choose another path");
       out_ = &file_;
     }
   }
@@ -170,13 +170,9 @@ std::vector<Asked> make_points(const Options& options, Device& device) {
     add_points(options, -1, device, points);
     return points;
   }
-  std::ifstream file;
-  if (options.points != "-") {
-    file.open(options.points);
-    if (!file) {
-      throw UserError("points '" + options.points +
-                      "': cannot be read; name a file, or - for standard input");
-    }
+  std::ifstream file(options.points);
+  if (options.points != "-" && !file) {
+    refuse("points", options.points, "cannot be read; name a file, or - for standard input");
   }
   std::istream& lines = options.points == "-" ? std::cin : file;
   int number = 0;
@@ -196,49 +192,44 @@ constexpr int kMostRepetitions = 1000000;
 
 // Refuses numbers with which the loop would never end, or which Google Benchmark would ignore.
 void check_numbers(const Options& options, const CLI::App& app) {
-  const auto check_time = [&](const char* name, double seconds, const char* lowest, bool fits) {
-    if (app.count(name) == 0 || (fits && seconds <= kLongestMeasurement)) return;
+  const auto check = [&](const char* name, auto value, bool fits, const char* range) {
+    if (app.count(name) == 0 || fits) return;
     std::ostringstream shown;
-    shown << seconds;
-    throw UserError(std::string(name) + " " + shown.str() + ": out of range; give " + lowest +
-                    " at most " + std::to_string(static_cast<int>(kLongestMeasurement)) +
-                    " seconds");
+    shown << value;
+    throw UserError(std::string(name) + " " + shown.str() + ": out of range; " + range);
   };
-  check_time("--min-time", options.min_time, "more than 0 and", options.min_time > 0);
-  check_time("--energy-time", options.energy_time, "0 or more and", options.energy_time >= 0);
-  if (app.count("--repetitions") &&
-      (options.repetitions < 1 || options.repetitions > kMostRepetitions)) {
-    throw UserError("--repetitions " + std::to_string(options.repetitions) +
-                    ": out of range; use 1.." + std::to_string(kMostRepetitions));
-  }
+  const double time = options.min_time, energy_time = options.energy_time;
+  check("--min-time", time, time > 0 && time <= kLongestMeasurement,
+        "give more than 0 and at most 86400 seconds");
+  check("--energy-time", energy_time, energy_time >= 0 && energy_time <= kLongestMeasurement,
+        "give 0 or more and at most 86400 seconds");
+  check("--repetitions", options.repetitions,
+        options.repetitions >= 1 && options.repetitions <= kMostRepetitions, "use 1..1000000");
 }
 
-// The same for the flags of Google Benchmark and for the environment variables that set them.
+// Refuses the same in flags of Google Benchmark, and in the environment variables that set them.
 void check_benchmark_flags(int argc, char** argv) {
-  constexpr std::pair<const char*, const char*> kFlags[] = {
-      {"--benchmark_min_time", "BENCHMARK_MIN_TIME"},
-      {"--benchmark_min_warmup_time", "BENCHMARK_MIN_WARMUP_TIME"},
-      {"--benchmark_repetitions", "BENCHMARK_REPETITIONS"}};
-  for (const auto& [flag, variable] : kFlags) {
-    const auto check = [&, name = flag](const std::string& what, const char* text) {
+  for (const std::string name : {"min_time", "min_warmup_time", "repetitions"}) {
+    const bool count = name == "repetitions";
+    const auto check = [&](const std::string& what, const char* text) {
       char* rest = nullptr;
       const double value = std::strtod(text, &rest);
-      const bool count = std::strcmp(name, "--benchmark_repetitions") == 0;
-      const bool unit = !count && (std::strcmp(rest, "s") == 0 || std::strcmp(rest, "x") == 0);
+      const std::string unit = rest;
+      const bool ends = unit.empty() || (!count && (unit == "s" || unit == "x"));
       const bool whole = !count || value == std::floor(value);
       const bool fits = value >= 0 && value <= (count ? kMostRepetitions : kLongestMeasurement);
-      if (rest != text && (*rest == '\0' || unit) && whole && fits) return;
+      if (rest != text && ends && whole && fits) return;
       throw UserError(what + " " + text + ": not a " +
-                      (count ? "number of repetitions" : "duration") +
-                      (count ? " from 0 to 1000000" : " from 0 to a day") + "; see --help");
+                      (count ? "number of repetitions from 0 to 1000000; see --help"
+                             : "duration from 0 to a day; see --help"));
     };
-    const std::size_t length = std::strlen(flag);
+    const std::string flag = "--benchmark_" + name;
     for (int i = 1; i < argc; ++i) {
-      if (std::strncmp(argv[i], flag, length) == 0 && argv[i][length] == '=') {
-        check(flag, argv[i] + length + 1);
-      }
+      if (std::string_view(argv[i]).starts_with(flag + "=")) check(flag, argv[i] + flag.size() + 1);
     }
-    if (const char* text = std::getenv(variable)) check(variable, text);
+    std::string variable = "BENCHMARK_" + name;
+    for (char& c : variable) c = static_cast<char>(std::toupper(c));
+    if (const char* text = std::getenv(variable.c_str())) check(variable, text);
   }
 }
 
@@ -249,7 +240,7 @@ int measure(const Options& options, Device& device) {
   for (Asked& asked : points) {
     const Point& point = *asked.point;
     if (!by_name.emplace(asked.name(), &asked).second) {
-      throw UserError("point '" + point.name() + "': asked for twice; leave one of the two out");
+      refuse("point", point.name(), "asked for twice; leave one of the two out");
     }
     auto* registered = benchmark::RegisterBenchmark(
         asked.name().c_str(),
@@ -355,7 +346,7 @@ int run(int argc, char** argv) {
   }
   if (app.count("--list")) {
     if (!options.list.empty() && options.list != "json") {
-      throw UserError("list '" + options.list + "': unknown; use --list or --list=json");
+      refuse("list", options.list, "unknown; use --list or --list=json");
     }
     std::cout << (options.list == "json" ? catalogue().dump(2) + "\n" : catalogue_table());
     return 0;

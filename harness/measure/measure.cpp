@@ -65,18 +65,9 @@ struct Point::Memory {
 };
 
 std::string_view to_string(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::passed:
-      return "passed";
-    case Outcome::incorrect:
-      return "incorrect";
-    case Outcome::not_supported:
-      return "not_supported";
-    case Outcome::out_of_memory:
-      return "out_of_memory";
-    default:
-      return "failed";
-  }
+  constexpr std::string_view kNames[] = {"passed", "incorrect", "not_supported", "out_of_memory",
+                                         "failed"};
+  return kNames[static_cast<std::size_t>(outcome)];
 }
 
 Point::Point(PointRequest request, Device& device)
@@ -353,11 +344,8 @@ nlohmann::json Point::record() const {
       repetitions.push_back(std::move(repetition));
     }
   }
-  const auto of = [](const std::optional<Check>& check, double Check::* member) {
-    return check ? nlohmann::json((*check).*member) : nlohmann::json(nullptr);
-  };
-  const auto of_compilation = [&](auto member) {
-    return compilation_ ? nlohmann::json((*compilation_).*member) : nlohmann::json(nullptr);
+  const auto of = [](const auto& from, auto member) {
+    return from ? nlohmann::json((*from).*member) : nlohmann::json(nullptr);
   };
   nlohmann::json record = {
       {"variant", v.id},
@@ -379,9 +367,9 @@ nlohmann::json Point::record() const {
       {"outcome", to_string(unfinished ? Outcome::failed : outcome_)},
       {"reason", unfinished ? "the outputs of the timed loop were not checked" : reason_},
       {"plan_us", number(plan_us_)},
-      {"compile_us", of_compilation(&Compilation::compile_us)},
-      {"load_us", of_compilation(&Compilation::load_us)},
-      {"registers", of_compilation(&Compilation::registers)},
+      {"compile_us", of(compilation_, &Compilation::compile_us)},
+      {"load_us", of(compilation_, &Compilation::load_us)},
+      {"registers", of(compilation_, &Compilation::registers)},
       {"allocate_us", number(allocate_us_)},
       {"upload_us", number(upload_us_)},
       {"download_us", number(download_us_)},
@@ -396,8 +384,7 @@ nlohmann::json Point::record() const {
       {"normalised_error", statistical_ && statistical_->normalised_error >= 0
                                ? nlohmann::json(statistical_->normalised_error)
                                : nlohmann::json(nullptr)},
-      {"argmax_agrees",
-       statistical_ ? nlohmann::json(statistical_->argmax_agrees) : nlohmann::json(nullptr)},
+      {"argmax_agrees", of(statistical_, &Check::argmax_agrees)},
       {"overlap_checked", overlap_checked_},
       {"fmas", p.fmas()},
       {"bytes", p.bytes(scalar_bytes(request_.precision))},

@@ -1,4 +1,4 @@
-// The inputs of one problem in the memory of one device: matrices, masks, and where views look.
+// The inputs of one problem in the memory of one device: matrices, masks, and offsets of views.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@
 namespace xcorr {
 
 // Each array lies between two bands that no variant may touch. With `same` left and right are one
-// array; with views an array is as large as view_layout says. Truth::fill writes the matrices.
-// Masks (mask_value) and offsets (view_layout) come from the seed.
+// array. Truth::fill writes the matrices. Masks (mask_value) and offsets (view_layout) come from the
+// seed.
 class Operands {
  public:
   Operands(const Problem& problem, Precision precision, Device& device, std::uint64_t seed);
 
-  // Fills matrices and bands with NaN, and writes masks and offsets. Call it before all else.
+  // Fills matrices and bands with NaN, and writes masks and offsets. Comes before all other calls.
   void poison(Device& device);
 
-  void* left() const { return left_.data(); }
-  void* right() const { return right_ ? right_->data() : left_.data(); }
-  // Of the arrays of matrices: 0 bytes of the right one where it is the left one.
-  std::size_t left_bytes() const { return left_.bytes; }
-  std::size_t right_bytes() const { return right_ ? right_->bytes : 0; }
-  // The arguments of compute, without marks, as in calls that are timed: all work of the stream is
-  // that of the plan.
+  void* left() const { return data(kMatrices, Side::left); }
+  void* right() const { return data(kMatrices, problem_.fields.same ? Side::left : Side::right); }
+  // Bytes of the arrays of matrices; 0 for the right one where left and right are one array.
+  std::size_t left_bytes() const { return bytes_of(kMatrices, Side::left); }
+  std::size_t right_bytes() const { return bytes_of(kMatrices, Side::right); }
+  // The arguments of compute, without marks. `exclusive` is true, as in calls that are timed.
   Call call(void* out, Device& device) const;
-  // "", or which array's bands, masks or offsets were written: "memory beside the left matrices".
+  // "", or the first array whose bands, masks or offsets were written:
+  // "memory beside the left matrices was written".
   std::string written(Device& device) const;
 
   // Bytes of the arrays without bands, and the number of arrays.
@@ -40,21 +40,22 @@ class Operands {
   static std::size_t arrays(const Problem& problem);
 
  private:
-  // Masks or offsets of one side: what they hold is known, and no variant may change it.
-  struct Constant {
+  static constexpr const char *kMatrices = "matrices", *kMasks = "masks", *kOffsets = "offsets";
+  struct Array {
     const char* name;
     Side side;
-    std::vector<unsigned char> content;
-    std::unique_ptr<Banded> memory;
+    std::size_t bytes;
+    std::unique_ptr<Banded> memory = nullptr;
+    std::vector<unsigned char> content = {};  // of masks and offsets, which no call may change
   };
-  const void* constant(const char* name, Side side) const;
+  static std::vector<Array> layout(const Problem& problem, Precision precision, std::uint64_t seed);
+  const Array* find(const char* name, Side side) const;
+  void* data(const char* name, Side side) const;
+  std::size_t bytes_of(const char* name, Side side) const;
 
   Problem problem_;
   std::uint64_t seed_;
-  Banded left_;
-  std::unique_ptr<Banded> right_;  // null where left and right are one array
-  std::vector<Constant> constants_;
-  Index left_pitch_ = 0, right_pitch_ = 0;
+  std::vector<Array> arrays_;
 };
 
 }  // namespace xcorr

@@ -1,7 +1,6 @@
 #include "harness/measure/options.hpp"
 
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "harness/problem/error.hpp"
 
@@ -21,15 +20,12 @@ Options with_line(Options options, const std::string& text, int number) {
     }
     line.erase(found);
   };
-  std::optional<std::string> variant, params;
-  const auto take_text = [&](const char* name, std::optional<std::string>& into) {
-    if (!line.contains(name)) return;
-    take(name, into.emplace());
-  };
-  take_text("variant", variant);
-  take_text("params", params);
-  if (variant) options.variants = {*variant};
-  if (params) options.params = {*params};
+  for (const auto& [name, list] :
+       {std::pair{"variant", &options.variants}, {"params", &options.params}}) {
+    if (!line.contains(name)) continue;
+    list->assign(1, "");
+    take(name, list->front());
+  }
   take("precision", options.precision);
   take("form", options.form);
   take("left", options.left);

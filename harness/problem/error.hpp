@@ -2,6 +2,8 @@
 #pragma once
 
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace xcorr {
 
@@ -10,13 +12,19 @@ struct UserError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The machine lacks the memory for a point. Its outcome is out_of_memory.
+// Throws UserError: "shape '3y4': write ROWSxCOLS, as 64x48".
+[[noreturn]] inline void refuse(std::string_view what, std::string_view text,
+                                std::string_view why) {
+  throw UserError(std::string(what).append(" '").append(text).append("': ").append(why));
+}
+
+// The machine lacks the memory for a point. The outcome of the point is out_of_memory.
 struct OutOfMemory : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A fault after which no call to the device succeeds. The process ends, and a new process measures
-// the points that have no record yet.
+// A fault after which no call to the device succeeds. The process ends. A new process measures the
+// points that have no record yet.
 struct DeviceLost : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

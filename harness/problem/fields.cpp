@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "harness/problem/error.hpp"
+#include "harness/problem/names.hpp"
 
 namespace xcorr {
 namespace {
@@ -26,29 +26,6 @@ constexpr std::pair<ResultKind, std::string_view> kResults[] = {{ResultKind::sur
 constexpr std::pair<bool, std::string_view> kSame[] = {{false, "no"}, {true, "yes"}};
 constexpr std::pair<Views, std::string_view> kViews[] = {
     {Views::dense, "dense"}, {Views::windows, "windows"}, {Views::channels, "channels"}};
-
-template <typename T, std::size_t N>
-std::string_view name_of(const std::pair<T, std::string_view> (&all)[N], T value) {
-  for (const auto& [candidate, name] : all) {
-    if (candidate == value) return name;
-  }
-  return "?";
-}
-
-[[noreturn]] void refuse(std::string_view field, std::string_view text, const std::string& why) {
-  throw UserError(std::string(field) + " '" + std::string(text) + "': " + why);
-}
-
-template <typename T, std::size_t N>
-T value_of(const std::pair<T, std::string_view> (&all)[N], std::string_view field,
-           std::string_view text) {
-  std::string known;
-  for (std::size_t i = 0; i < N; ++i) {
-    if (all[i].second == text) return all[i].first;
-    known.append(i == 0 ? "" : i + 1 == N ? " or " : ", ").append(all[i].second);
-  }
-  refuse(field, text, "unknown; use " + known);
-}
 
 // The shortest decimal without exponent that reads back as the same number.
 std::string decimal(double value) {

@@ -9,6 +9,13 @@
 namespace xcorr {
 namespace {
 
+// In the order of InputKind.
+constexpr std::string_view kNames[] = {"uniform",  "zero-mean", "integer", "flat-spectrum",
+                                       "sparse",   "offset",    "outlier", "alternating",
+                                       "constant", "subnormal", "drift",   "fill",
+                                       "bimodal",  "contrast",  "unequal", "blank"};
+static_assert(std::size(kNames) == std::size(kInputKinds));
+
 // Positions of the left axis that meet the right one at some shift of the window.
 void hot_range(Index left, Index right, Shifts shifts, Index& first, Index& count) {
   first = std::max<Index>(0, -shifts.last);
@@ -56,42 +63,7 @@ Inputs make_inputs(const Problem& problem, InputKind kind, std::uint64_t seed, S
   return inputs;
 }
 
-std::string_view to_string(InputKind kind) {
-  switch (kind) {
-    case InputKind::zero_mean:
-      return "zero-mean";
-    case InputKind::integer:
-      return "integer";
-    case InputKind::flat_spectrum:
-      return "flat-spectrum";
-    case InputKind::sparse:
-      return "sparse";
-    case InputKind::offset:
-      return "offset";
-    case InputKind::outlier:
-      return "outlier";
-    case InputKind::alternating:
-      return "alternating";
-    case InputKind::constant:
-      return "constant";
-    case InputKind::subnormal:
-      return "subnormal";
-    case InputKind::drift:
-      return "drift";
-    case InputKind::fill:
-      return "fill";
-    case InputKind::bimodal:
-      return "bimodal";
-    case InputKind::contrast:
-      return "contrast";
-    case InputKind::unequal:
-      return "unequal";
-    case InputKind::blank:
-      return "blank";
-    default:
-      return "uniform";
-  }
-}
+std::string_view to_string(InputKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
 
 InputKind parse_input_kind(std::string_view text) {
   std::string names;
@@ -99,7 +71,7 @@ InputKind parse_input_kind(std::string_view text) {
     if (to_string(kind) == text) return kind;
     names += (names.empty() ? "" : ", ") + std::string(to_string(kind));
   }
-  throw UserError("input '" + std::string(text) + "': unknown; use one of " + names);
+  refuse("input", text, "unknown; use one of " + names);
 }
 
 }  // namespace xcorr

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <utility>
 #include <vector>
 
-#include "harness/problem/error.hpp"
+#include "harness/problem/names.hpp"
 #include "harness/problem/results.hpp"
 
 namespace xcorr {
@@ -19,17 +18,16 @@ constexpr std::pair<Form, std::string_view> kForms[] = {{Form::one_to_one, "one-
 
 constexpr const char* kWindowExample =
     "; write full, valid or a range of shifts as sy:-3..3,sx:0..7";
+constexpr const char* kShapeExample = "; write ROWSxCOLS, as 64x48";
 
 // Reads an integer at the front of `text` and removes it.
-Index take_index(std::string_view& text, std::string_view whole, const char* what) {
+Index take_index(std::string_view& text, std::string_view whole, std::string_view what) {
   Index value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc{}) {
-    throw UserError(
-        std::string(what) + " '" + std::string(whole) + "': " +
-        (code == std::errc::result_out_of_range ? "a number overflows 64 bits"
-                                                : "a number was expected") +
-        (std::string_view(what) == "window" ? kWindowExample : "; write ROWSxCOLS, as 64x48"));
+    const std::string why = code == std::errc::result_out_of_range ? "a number overflows 64 bits"
+                                                                   : "a number was expected";
+    refuse(what, whole, why + (what == "window" ? kWindowExample : kShapeExample));
   }
   text.remove_prefix(end - text.data());
   return value;
@@ -51,24 +49,22 @@ Shifts valid_shifts(Index left, Index right) {
 }
 
 Shifts take_range(std::string_view& text, std::string_view whole, std::string_view axis) {
-  if (!take(text, axis)) {
-    throw UserError("window '" + std::string(whole) + "': not understood" + kWindowExample);
-  }
+  const std::string example = kWindowExample;
+  if (!take(text, axis)) refuse("window", whole, "not understood" + example);
   const Index first = take_index(text, whole, "window");
-  if (!take(text, "..")) {
-    throw UserError("window '" + std::string(whole) + "': '..' was expected" + kWindowExample);
-  }
+  if (!take(text, "..")) refuse("window", whole, "'..' was expected" + example);
   return {first, take_index(text, whole, "window")};
 }
 
-void check_range(Shifts range, Shifts full, std::string_view axis, std::string_view whole) {
-  const std::string where = "window '" + std::string(whole) + "': " + std::string(axis);
+void check_range(Shifts range, Shifts full, const std::string& axis, std::string_view whole) {
   if (range.first > range.last) {
-    throw UserError(where + " is empty: its first shift is larger than its last; exchange the two");
+    refuse("window", whole,
+           axis + " is empty: its first shift is larger than its last; exchange the two");
   }
   if (range.first < full.first || range.last > full.last) {
-    throw UserError(where + " leaves the full window; stay within " + std::to_string(full.first) +
-                    ".." + std::to_string(full.last));
+    refuse("window", whole,
+           axis + " leaves the full window; stay within " + std::to_string(full.first) + ".." +
+               std::to_string(full.last));
   }
 }
 
@@ -80,22 +76,21 @@ Window resolve_window(const Problem& problem, std::string_view text) {
   if (text == "full") return {Window::Kind::full, full_sy, full_sx};
   if (text == "valid") {
     const bool left_inside = l.rows <= r.rows && l.cols <= r.cols;
-    const bool right_inside = r.rows <= l.rows && r.cols <= l.cols;
-    if (!left_inside && !right_inside) {
-      throw UserError("window 'valid': neither " + to_string(l) + " nor " + to_string(r) +
-                      " contains the other; use full or an explicit window");
+    if (!left_inside && !(r.rows <= l.rows && r.cols <= l.cols)) {
+      refuse("window", text,
+             "neither " + to_string(l) + " nor " + to_string(r) +
+                 " contains the other; use full or an explicit window");
     }
     return {Window::Kind::valid, valid_shifts(l.rows, r.rows), valid_shifts(l.cols, r.cols)};
   }
   std::string_view rest = text;
   Window window{Window::Kind::explicit_ranges, take_range(rest, text, "sy:"), {}};
   if (!take(rest, ",")) {
-    throw UserError("window '" + std::string(text) + "': ',sx:' was expected" + kWindowExample);
+    refuse("window", text, std::string("',sx:' was expected") + kWindowExample);
   }
   window.sx = take_range(rest, text, "sx:");
   if (!rest.empty()) {
-    throw UserError("window '" + std::string(text) + "': '" + std::string(rest) +
-                    "' follows the last shift; leave it out");
+    refuse("window", text, "'" + std::string(rest) + "' follows the last shift; leave it out");
   }
   check_range(window.sy, full_sy, "sy", text);
   check_range(window.sx, full_sx, "sx", text);
@@ -142,44 +137,42 @@ Index longest_overlap(Index left, Index right, Shifts shifts) {
 // Refuses fields that contradict each other, or that the shapes and counts do not allow.
 void check_fields(const Problem& p, std::string_view window) {
   const auto& [boundary, score, masks, result, same, views] = p.fields;
-  const std::string name = "score '" + field_text(p.fields, "score") + "': ";
+  const auto refuse_field = [&](const char* name, const std::string& why) {
+    refuse(name, field_text(p.fields, name), why);
+  };
   const bool circular = boundary == Boundary::circular;
   if (circular && !(p.left == p.right)) {
-    throw UserError("boundary 'circular': shapes " + to_string(p.left) + " and " +
-                    to_string(p.right) + " differ; use two equal shapes or boundary zero");
+    refuse_field("boundary", "shapes " + to_string(p.left) + " and " + to_string(p.right) +
+                                 " differ; use two equal shapes or boundary zero");
   }
   if (circular && is_normalised(score.kind)) {
-    throw UserError(name + "has no meaning with boundary circular; use boundary zero");
+    refuse_field("score", "has no meaning with boundary circular; use boundary zero");
   }
   if (score.kind == ScoreKind::phase && window == "valid") {
-    throw UserError(name + "has no valid window; use full or a range of shifts");
+    refuse_field("score", "has no valid window; use full or a range of shifts");
   }
   if (score.kind == ScoreKind::phase && !circular) {
-    throw UserError(name + "needs boundary circular; add it");
+    refuse_field("score", "needs boundary circular; add it");
   }
   if (masks != Masks::none && !is_normalised(score.kind)) {
-    throw UserError("masks '" + field_text(p.fields, "masks") +
-                    "': only ncc and zncc use masks; add score zncc or leave the masks out");
+    refuse_field("masks", "only ncc and zncc use masks; add score zncc or leave the masks out");
   }
   if (same && !(p.left == p.right && p.lefts == p.rights)) {
-    throw UserError(
-        "same 'yes': left and right are one array, so they need one shape and one "
-        "count; got " +
-        to_string(p.left) + " and " + to_string(p.right) + ", " + std::to_string(p.lefts) + ":" +
-        std::to_string(p.rights));
+    refuse_field("same",
+                 "left and right are one array, so they need one shape and one count; got " +
+                     to_string(p.left) + " and " + to_string(p.right) + ", " +
+                     std::to_string(p.lefts) + ":" + std::to_string(p.rights));
   }
   if (result.sub_pixel == SubPixel::upsample && window != "full") {
-    throw UserError("result '" + field_text(p.fields, "result") +
-                    "': interpolation needs all shifts; use window full");
+    refuse_field("result", "interpolation needs all shifts; use window full");
   }
   // A record holds a shift in 32 bits.
   constexpr Index kLargestShift = (Index{1} << 31) - 1;
-  const auto [sy, sx] = std::pair{p.window.sy, p.window.sx};
+  const auto& [window_kind, sy, sx] = p.window;
   const bool has_shifts = result.kind != ResultKind::surface && result.kind != ResultKind::sum;
   for (const Index shift : {-sy.first, sy.last, -sx.first, sx.last}) {
     if (has_shifts && shift > kLargestShift) {
-      throw UserError("result '" + field_text(p.fields, "result") +
-                      "': shifts beyond 2^31 - 1 do not fit a record; use a smaller window");
+      refuse_field("result", "shifts beyond 2^31 - 1 do not fit a record; use a smaller window");
     }
   }
 }
@@ -296,58 +289,44 @@ Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index righ
 }
 
 Problem parse_problem(std::string_view id) {
-  const auto refuse = [&] {
-    throw UserError("problem '" + std::string(id) +
-                    "': not understood; write FORM/ROWSxCOLS/ROWSxCOLS/LEFTS:RIGHTS/WINDOW and "
-                    "then /NAME=VALUE for each field, as n-to-m/33x33/33x33/3:5/full/score=zncc");
+  const auto refuse_id = [&] {
+    refuse("problem", id,
+           "not understood; write FORM/ROWSxCOLS/ROWSxCOLS/LEFTS:RIGHTS/WINDOW and then "
+           "/NAME=VALUE for each field, as n-to-m/33x33/33x33/3:5/full/score=zncc");
   };
   std::vector<std::string_view> parts;
   for (std::string_view rest = id;; rest.remove_prefix(parts.back().size() + 1)) {
     parts.push_back(rest.substr(0, rest.find('/')));
     if (parts.back().size() == rest.size()) break;
   }
-  if (parts.size() < 5) refuse();
+  if (parts.size() < 5) refuse_id();
   const char* at = parts[3].data();
   const char* const end = at + parts[3].size();
   Index lefts = 0, rights = 0;
   const auto colon = std::from_chars(at, end, lefts);
-  if (colon.ec != std::errc{} || colon.ptr == end || *colon.ptr != ':') refuse();
+  if (colon.ec != std::errc{} || colon.ptr == end || *colon.ptr != ':') refuse_id();
   const auto last = std::from_chars(colon.ptr + 1, end, rights);
-  if (last.ec != std::errc{} || last.ptr != end) refuse();
+  if (last.ec != std::errc{} || last.ptr != end) refuse_id();
   Fields fields;
   for (std::size_t i = 5; i < parts.size(); ++i) {
     const std::size_t equals = parts[i].find('=');
-    if (equals == std::string_view::npos) refuse();
+    if (equals == std::string_view::npos) refuse_id();
     set_field(fields, parts[i].substr(0, equals), parts[i].substr(equals + 1));
   }
   return make_problem(parse_form(parts[0]), parse_shape(parts[1]), parse_shape(parts[2]), lefts,
                       rights, parts[4], fields);
 }
 
-std::string_view to_string(Form form) {
-  for (const auto& [value, name] : kForms) {
-    if (value == form) return name;
-  }
-  return "?";
-}
-
-Form parse_form(std::string_view text) {
-  for (const auto& [value, name] : kForms) {
-    if (name == text) return value;
-  }
-  throw UserError("form '" + std::string(text) +
-                  "': unknown; use one-to-one, one-to-many, n-to-mn or n-to-m");
-}
+std::string_view to_string(Form form) { return name_of(kForms, form); }
+Form parse_form(std::string_view text) { return value_of(kForms, "form", text); }
 
 Shape parse_shape(std::string_view text) {
   std::string_view rest = text;
   Shape shape;
   shape.rows = take_index(rest, text, "shape");
-  if (!take(rest, "x"))
-    throw UserError("shape '" + std::string(text) + "': write ROWSxCOLS, as 64x48");
-  shape.cols = take_index(rest, text, "shape");
-  if (!rest.empty())
-    throw UserError("shape '" + std::string(text) + "': write ROWSxCOLS, as 64x48");
+  const bool by = take(rest, "x");
+  if (by) shape.cols = take_index(rest, text, "shape");
+  if (!by || !rest.empty()) refuse("shape", text, "write ROWSxCOLS, as 64x48");
   return shape;
 }
 
@@ -356,14 +335,8 @@ std::string to_string(const Shape& shape) {
 }
 
 std::string to_string(const Window& window) {
-  switch (window.kind) {
-    case Window::Kind::full:
-      return "full";
-    case Window::Kind::valid:
-      return "valid";
-    default:
-      break;
-  }
+  if (window.kind == Window::Kind::full) return "full";
+  if (window.kind == Window::Kind::valid) return "valid";
   const auto range = [](Shifts s) {
     return std::to_string(s.first) + ".." + std::to_string(s.last);
   };

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 
 #include "harness/problem/views.hpp"
 #include "harness/registry.hpp"
@@ -125,33 +123,13 @@ struct FieldTruth::KindTruth {
 
 FieldTruth::FieldTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
                        std::uint64_t seed, Device& device, std::size_t cache_bytes)
-    : problem_(problem),
-      precision_(precision),
-      algorithm_class_(algorithm_class),
-      seed_(seed),
+    : SeededTruth(problem, precision, algorithm_class, seed),
       device_(device),
-      cache_bytes_(cache_bytes),
-      amplitude_(exact_amplitude(problem, precision, algorithm_class)) {}
+      cache_bytes_(cache_bytes) {}
 
 FieldTruth::~FieldTruth() = default;
 
-void FieldTruth::set_round(Index round) {
-  if (round != round_) cached_.erase(InputKind::sparse);
-  round_ = round;
-}
-
-std::vector<char> FieldTruth::scalars(InputKind kind, Side side) const {
-  const Index elements = view_layout(problem_, side, seed_).elements;
-  const Inputs inputs = make_inputs(problem_, kind, seed_, side, amplitude_, round_);
-  const std::size_t size = scalar_bytes(precision_);
-  std::vector<char> bytes(static_cast<std::size_t>(elements) * size);
-  if (size == sizeof(double)) {
-    fill_inputs(reinterpret_cast<double*>(bytes.data()), inputs, 0, elements);
-  } else {
-    fill_inputs(reinterpret_cast<float*>(bytes.data()), inputs, 0, elements);
-  }
-  return bytes;
-}
+void FieldTruth::forget(InputKind kind) { cached_.erase(kind); }
 
 void FieldTruth::fill(InputKind kind, void* left, void* right) {
   for (const auto& [side, memory] : {std::pair{Side::left, left}, {Side::right, right}}) {
@@ -183,8 +161,8 @@ FieldTruth::KindTruth& FieldTruth::truth_of(InputKind kind) {
                         ? &MatrixFacts::centred_norm
                         : &MatrixFacts::norm;
   const ScoreBounds bounds{
-      make_bounds(problem_, precision_, kind_of_sums(problem_, kind), algorithm_class_, amplitude_,
-                  large, norms(inputs.left_facts, norm), norms(inputs.right_facts, norm)),
+      bounds_of(kind_of_sums(problem_, kind), large, norms(inputs.left_facts, norm),
+                norms(inputs.right_facts, norm)),
       largest_score_error(problem_, kind, precision_, unit_roundoff(precision_),
                           is_definition(algorithm_class_)),
       // To tf32 and fp16 a large mean whose sign alternates is two values.
@@ -197,25 +175,21 @@ FieldTruth::KindTruth& FieldTruth::truth_of(InputKind kind) {
 }
 
 std::vector<double> FieldTruth::outputs(const void* out, Index first, Index count) const {
-  const std::size_t scalar = scalar_bytes(precision_);
-  const Index size = problem_.out_size();
-  const char* from =
-      static_cast<const char*>(out) + static_cast<std::size_t>(first * size) * scalar;
-  std::vector<double> values(count * size);
-  if (scalar == sizeof(double)) {
-    device_.download(values.data(), from, values.size() * scalar);
-  } else {
-    std::vector<float> narrow(values.size());
-    device_.download(narrow.data(), from, narrow.size() * scalar);
-    std::copy(narrow.begin(), narrow.end(), values.begin());
+  std::vector<double> values(count);
+  if (scalar_bytes(precision_) == sizeof(double)) {
+    device_.download(values.data(), static_cast<const double*>(out) + first,
+                     values.size() * sizeof(double));
+    return values;
   }
-  return values;
+  std::vector<float> narrow(count);
+  device_.download(narrow.data(), static_cast<const float*>(out) + first,
+                   narrow.size() * sizeof(float));
+  return {narrow.begin(), narrow.end()};
 }
 
 void FieldTruth::compare_pair(const KindTruth& truth, Index p, const Expected* expected,
                               double phase, const double* out, Tally& tally) const {
   Check& check = tally.check;
-  double& worst = tally.worst_ratio;
   tally.first_wrong_pair = p;
   const ScoreBounds& bounds = truth.data.bounds;
   const bool score = is_normalised(problem_.fields.score.kind);
@@ -230,12 +204,8 @@ void FieldTruth::compare_pair(const KindTruth& truth, Index p, const Expected* e
     if (std::isnan(got) && bounds.may_be_no_number(bound)) continue;
     const double error = std::abs(got - want);
     const bool right = bounds.right(error, bound) && !(score && std::abs(got) > 1);
-    double ratio = bound > 0 ? error / bound : 0.0;
-    if (!right && !(ratio > 1)) ratio = std::numeric_limits<double>::max();  // NaN, or no tolerance
-    if (ratio > worst) worst = ratio, check.error = error, check.bound = bound;
-    if (!right && check.wrong++ == 0) {
-      check.first_wrong = describe_element(problem_, p, e, got, want, bound);
-    }
+    tally.note(error, bound, right);
+    if (!right) count_wrong(check, problem_, p, e, got, want, bound);
     difference2 += (got - want) * (got - want);
     reference2 += want * want;
     weight2 += expected[e].weight * expected[e].weight;
@@ -260,24 +230,12 @@ void FieldTruth::compare_sample(const KindTruth& truth, const void* out, Check& 
     const ScoreElement element = score_at(problem_, truth.data.inputs, p, row, col, most);
     const Index e = row * problem_.out_cols() + col;
     const Expected want = expected(truth.data.bounds, truth.data.of_pair(p), e, element, false);
-    const std::size_t scalar = scalar_bytes(precision_);
-    const char* from = static_cast<const char*>(out) +
-                       static_cast<std::size_t>(p * problem_.out_size() + e) * scalar;
-    double got = 0;
-    float narrow = 0;
-    if (scalar == sizeof(double)) {
-      device_.download(&got, from, scalar);
-    } else {
-      device_.download(&narrow, from, scalar);
-      got = narrow;
-    }
+    const double got = outputs(out, p * problem_.out_size() + e, 1).front();
     const double bound = std::abs(want.bound);
     if (truth.data.bounds.right(std::abs(got - want.value), bound)) continue;
     if (std::isnan(got) && truth.data.bounds.may_be_no_number(bound)) continue;
     if (got == 0 && (masked || std::signbit(want.bound))) continue;
-    if (check.wrong++ == 0) {
-      check.first_wrong = describe_element(problem_, p, e, got, want.value, bound);
-    }
+    count_wrong(check, problem_, p, e, got, want.value, bound);
   }
 }
 
@@ -288,7 +246,7 @@ Check FieldTruth::check(InputKind kind, const void* out) {
   Tally all;
   for (Index first = 0; first < problem_.pairs(); first += chunk) {
     const Index count = std::min(chunk, problem_.pairs() - first);
-    const std::vector<double> values = outputs(out, first, count);
+    const std::vector<double> values = outputs(out, first * size, count * size);
     const Index at = truth.compute(problem_, first, count, cache);
     std::vector<Tally> of_pairs(count);
 #pragma omp parallel for schedule(dynamic)
@@ -312,23 +270,20 @@ Reference FieldTruth::reference(InputKind kind, Index first, Index count) {
   Reference reference{std::vector<double>(elements), std::vector<double>(elements)};
 #pragma omp parallel for
   for (Index i = 0; i < elements; ++i) {
-    const Expected& e = expected[i];
-    const auto to = static_cast<std::size_t>(i);
-    reference.value[to] = e.value;
+    const auto [value, bound, weight] = expected[i];
+    reference.value[i] = value;
     // A bound around the value that holds 0, where 0 is right as well.
-    reference.bound[to] = std::signbit(e.bound) ? std::max(-e.bound, std::abs(e.value)) : e.bound;
+    reference.bound[i] = std::signbit(bound) ? std::max(-bound, std::abs(value)) : bound;
   }
   return reference;
 }
 
 std::size_t FieldTruth::host_bytes(const Problem& problem, std::size_t cache_bytes) {
-  const auto elements =
-      static_cast<std::size_t>(problem.left_elements() + problem.right_elements());
   // Matrices in float64 and in the scalar type, and at most what transforms make of them.
-  const std::size_t inputs = elements * sizeof(double) * 8;
-  const auto chunk = static_cast<std::size_t>(pairs_per_chunk(problem) * problem.out_size());
-  const std::size_t kept =
-      fits(problem, cache_bytes) ? 3 * static_cast<std::size_t>(problem.out_elements()) : chunk;
+  const std::size_t inputs =
+      (problem.left_elements() + problem.right_elements()) * sizeof(double) * 8;
+  const Index chunk = pairs_per_chunk(problem) * problem.out_size();
+  const Index kept = fits(problem, cache_bytes) ? 3 * problem.out_elements() : chunk;
   return inputs + kept * sizeof(Expected) + chunk * (sizeof(ScoreElement) + 8 * sizeof(double));
 }
 

@@ -13,14 +13,13 @@ namespace xcorr {
 // Truth of the surface of a problem that is not plain. Inputs are made on the host. The outputs are
 // copied to the host in chunks of pairs and compared there. Masks and views are those of
 // harness/measure/operands.hpp.
-class FieldTruth : public Truth {
+class FieldTruth : public SeededTruth {
  public:
   // `device` must outlive it.
   FieldTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
              std::uint64_t seed, Device& device, std::size_t cache_bytes);
   ~FieldTruth() override;
 
-  void set_round(Index round) override;
   void fill(InputKind kind, void* left, void* right) override;
   std::string changed_inputs(InputKind kind, const void* left, const void* right) override;
   Check check(InputKind kind, const void* out) override;
@@ -31,21 +30,16 @@ class FieldTruth : public Truth {
 
  private:
   struct KindTruth;
+  void forget(InputKind kind) override;
   KindTruth& truth_of(InputKind kind);
   void compare_pair(const KindTruth& truth, Index p, const Expected* expected, double phase,
                     const double* out, Tally& tally) const;
   void compare_sample(const KindTruth& truth, const void* out, Check& check) const;
+  // `count` outputs, from the output with index `first` of all pairs on.
   std::vector<double> outputs(const void* out, Index first, Index count) const;
-  std::vector<char> scalars(InputKind kind, Side side) const;
 
-  Problem problem_;
-  Precision precision_;
-  AlgorithmClass algorithm_class_;
-  std::uint64_t seed_;
   Device& device_;
   std::size_t cache_bytes_;
-  Index amplitude_;
-  Index round_ = 0;
   std::map<InputKind, std::unique_ptr<KindTruth>> cached_;
 };
 

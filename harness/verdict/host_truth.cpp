@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
+#include <numeric>
 
 #include "harness/registry.hpp"
 #include "harness/verdict/bounds.hpp"
@@ -15,14 +15,10 @@ namespace {
 constexpr Index kSmallFmas = Index{1} << 27;
 
 std::vector<double> norms(const std::vector<double>& matrices, Index size) {
-  std::vector<double> result(matrices.size() / static_cast<std::size_t>(size));
+  std::vector<double> result(matrices.size() / size);
   for (std::size_t m = 0; m < result.size(); ++m) {
-    double sum = 0;
-    for (Index i = 0; i < size; ++i) {
-      const double v = matrices[m * static_cast<std::size_t>(size) + static_cast<std::size_t>(i)];
-      sum += v * v;
-    }
-    result[m] = std::sqrt(sum);
+    const double* const first = matrices.data() + m * size;
+    result[m] = std::sqrt(std::inner_product(first, first + size, first, 0.0));
   }
   return result;
 }
@@ -114,44 +110,24 @@ struct HostTruth::KindTruth {
 
 HostTruth::HostTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
                      std::uint64_t seed, std::size_t cache_bytes)
-    : problem_(problem),
-      precision_(precision),
-      algorithm_class_(algorithm_class),
-      definition_(is_definition(algorithm_class)),
-      seed_(seed),
-      cache_bytes_(cache_bytes),
-      amplitude_(exact_amplitude(problem, precision, algorithm_class)) {}
+    : SeededTruth(problem, precision, algorithm_class, seed), cache_bytes_(cache_bytes) {}
 
 HostTruth::~HostTruth() = default;
 
-Inputs HostTruth::inputs(InputKind kind, Side side) const {
-  return make_inputs(problem_, kind, seed_, side, amplitude_, round_);
-}
-
-void HostTruth::set_round(Index round) {
-  if (round != round_) cached_.erase(InputKind::sparse);
-  round_ = round;
-}
+void HostTruth::forget(InputKind kind) { cached_.erase(kind); }
 
 void HostTruth::fill(InputKind kind, void* left, void* right) {
-  const auto fill_both = [&](auto* l, auto* r) {
-    fill_inputs(l, inputs(kind, Side::left), 0, problem_.left_elements());
-    fill_inputs(r, inputs(kind, Side::right), 0, problem_.right_elements());
-  };
-  if (scalar_bytes(precision_) == sizeof(double)) {
-    fill_both(static_cast<double*>(left), static_cast<double*>(right));
-  } else {
-    fill_both(static_cast<float*>(left), static_cast<float*>(right));
-  }
+  fill_side(kind, Side::left, left);
+  fill_side(kind, Side::right, right);
 }
 
 std::string HostTruth::changed_inputs(InputKind kind, const void* left, const void* right) {
-  const std::size_t size = scalar_bytes(precision_);
-  std::vector<char> l(static_cast<std::size_t>(problem_.left_elements()) * size);
-  std::vector<char> r(static_cast<std::size_t>(problem_.right_elements()) * size);
-  fill(kind, l.data(), r.data());
-  if (std::memcmp(l.data(), left, l.size()) != 0) return "the left matrices were overwritten";
-  if (std::memcmp(r.data(), right, r.size()) != 0) return "the right matrices were overwritten";
+  const auto changed = [&](Side side, const void* now) {
+    const std::vector<char> filled = scalars(kind, side);
+    return std::memcmp(filled.data(), now, filled.size()) != 0;
+  };
+  if (changed(Side::left, left)) return "the left matrices were overwritten";
+  if (changed(Side::right, right)) return "the right matrices were overwritten";
   return "";
 }
 
@@ -202,16 +178,8 @@ PairTally compare_pair(const Bounds& bounds, const Bounds::OfPair& of_pair, Inde
     const double bound = bounds.at(of_pair, e, abs_ref[e]);
     const double error = std::abs(got - want);
     const bool right = bounds.right(error, bound);
-    double ratio = bound > 0 ? error / bound : 0.0;
-    if (!right && !(ratio > 1)) ratio = std::numeric_limits<double>::max();  // NaN, or no tolerance
-    if (ratio > tally.worst_ratio) {
-      tally.worst_ratio = ratio;
-      tally.check.error = error;
-      tally.check.bound = bound;
-    }
-    if (!right && tally.check.wrong++ == 0) {
-      tally.check.first_wrong = describe_element(bounds.problem, p, e, got, want, bound);
-    }
+    tally.note(error, bound, right);
+    if (!right) count_wrong(tally.check, bounds.problem, p, e, got, want, bound);
     tally.sums.difference2 += (got - want) * (got - want);
     tally.sums.reference2 += want * want;
     tally.sums.absolute2 += bounds.squared(abs_ref[e]);
@@ -229,17 +197,13 @@ PairTally compare_pair(const Bounds& bounds, const Bounds::OfPair& of_pair, Inde
 
 }  // namespace
 
-Bounds HostTruth::bounds_of(InputKind kind, const KindTruth& truth) const {
-  return make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
-                     by_transform(problem_), truth.left_norm, truth.right_norm, truth.segment_norm);
-}
-
 Reference HostTruth::reference(InputKind kind, Index first, Index count) {
   KindTruth& k = truth_of(kind);
-  const Weights weights = weights_of(problem_, precision_, kind, definition_);
+  const Weights weights = weights_of(kind);
   const bool needs_abs = weights != Weights::values;
   k.make_weights(weights);
-  const Bounds bounds = bounds_of(kind, k);
+  const Bounds bounds =
+      bounds_of(kind, by_transform(problem_), k.left_norm, k.right_norm, k.segment_norm);
   const Index size = problem_.out_size();
   const bool cache = fits(problem_, cache_bytes_);
   // A cached reference holds all pairs.
@@ -263,10 +227,11 @@ Reference HostTruth::reference(InputKind kind, Index first, Index count) {
 template <typename T>
 Check HostTruth::compare(InputKind kind, const T* out) {
   KindTruth& k = truth_of(kind);
-  const Weights weights = weights_of(problem_, precision_, kind, definition_);
+  const Weights weights = weights_of(kind);
   const bool needs_abs = weights != Weights::values;
   k.make_weights(weights);
-  const Bounds bounds = bounds_of(kind, k);
+  const Bounds bounds =
+      bounds_of(kind, by_transform(problem_), k.left_norm, k.right_norm, k.segment_norm);
   const auto left_norm = [&](Index p) { return k.left_norm[problem_.pair(p).left]; };
   const auto right_norm = [&](Index p) { return k.right_norm[problem_.pair(p).right]; };
   const auto of_pair = [&](Index p) { return k.of_pair(problem_, bounds, p); };
@@ -312,28 +277,18 @@ Check HostTruth::compare(InputKind kind, const T* out) {
     const double got = static_cast<double>(out[p * size + element]);
     const double bound = bounds.at(of_pair(p), element, absolute);
     if (bounds.right(std::abs(got - want), bound)) continue;
-    if (check.wrong++ == 0) {
-      check.first_wrong = describe_element(problem_, p, element, got, want, bound);
-    }
+    count_wrong(check, problem_, p, element, got, want, bound);
   }
   return check;
 }
 
 std::size_t HostTruth::host_bytes(const Problem& problem, std::size_t cache_bytes) {
-  const std::size_t inputs =
-      static_cast<std::size_t>(problem.left_elements() + problem.right_elements()) *
-      sizeof(double) * 4;
-  const std::size_t element = sizeof(double);
-  const std::size_t kinds = 4;
-  const std::size_t windows =
-      problem.is_time_series()
-          ? kinds * element * static_cast<std::size_t>(problem.rights * problem.out_size())
-          : 0;
-  if (fits(problem, cache_bytes)) {
-    return inputs + windows + kinds * element * static_cast<std::size_t>(problem.out_elements());
-  }
-  return inputs + windows +
-         2 * element * static_cast<std::size_t>(pairs_per_chunk(problem) * problem.out_size());
+  constexpr Index kKinds = 4;
+  Index elements = 4 * (problem.left_elements() + problem.right_elements());
+  if (problem.is_time_series()) elements += kKinds * problem.rights * problem.out_size();
+  elements += fits(problem, cache_bytes) ? kKinds * problem.out_elements()
+                                         : 2 * pairs_per_chunk(problem) * problem.out_size();
+  return elements * sizeof(double);
 }
 
 }  // namespace xcorr

@@ -75,16 +75,8 @@ class PairTruth {
     return true;
   }
 
-  // "pair 3 (left 0, right 3) at sy=-2 sx=5"
-  std::string where(Index at) const {
-    return name() + " at sy=" + std::to_string(problem_.window.sy.first + at / cols_) +
-           " sx=" + std::to_string(problem_.window.sx.first + at % cols_);
-  }
-  std::string name() const {
-    const Pair of = problem_.pair(pair_);
-    return "pair " + std::to_string(pair_) + " (left " + std::to_string(of.left) + ", right " +
-           std::to_string(of.right) + ")";
-  }
+  std::string where(Index at) const { return element_text(problem_, pair_, at); }
+  std::string name() const { return pair_text(problem_, pair_); }
   const Problem& problem() const { return problem_; }
 
  private:
@@ -99,42 +91,12 @@ inline std::string number(double v) {
   return text;
 }
 
-// What was found about the records of some pairs.
-class Findings {
- public:
-  // Counts a record once, however much of it is wrong.
-  void wrong(const std::string& what) {
-    if (check_.wrong++ == 0) check_.first_wrong = what;
-  }
-  // Whether a number of a record is right. Keeps the error that is largest relative to its bound.
-  bool compare(double got, double want, double bound) {
-    const double error = std::abs(got - want);
-    const bool right = error <= bound;  // false for NaN
-    double ratio = bound > 0 ? error / bound : 0.0;
-    if (!right && !(ratio > 1)) ratio = std::numeric_limits<double>::max();
-    if (ratio > worst_) {
-      worst_ = ratio;
-      check_.error = error;
-      check_.bound = bound;
-    }
-    return right;
-  }
-  void add(const Findings& other) {
-    if (other.worst_ > worst_) {
-      worst_ = other.worst_;
-      check_.error = other.check_.error;
-      check_.bound = other.check_.bound;
-    }
-    if (check_.wrong == 0) check_.first_wrong = other.check_.first_wrong;
-    check_.wrong += other.check_.wrong;
-    check_.argmax_agrees &= other.check_.argmax_agrees;
-  }
-  Check& check() { return check_; }
-
- private:
-  Check check_;
-  double worst_ = -1;
-};
+// Whether a number of a record is within its bound. NaN is not.
+inline bool compare(Tally& tally, double got, double want, double bound) {
+  const double error = std::abs(got - want);
+  tally.note(error, bound, error <= bound);
+  return error <= bound;
+}
 
 // Where the fit through (before, middle, after) may lie, each within its interval and the middle
 // the largest. The fit grows with `after` and falls with `before`, and a larger middle moves it

@@ -20,8 +20,8 @@ using namespace judged;
 
 // Value, flags and fit of a record whose position is `at`. "" or what is wrong.
 std::string wrong_peak(const PairTruth& truth, Index at, const Peak& peak, SubPixel sub_pixel,
-                       Interpolation* interpolation, Findings& findings) {
-  if (!findings.compare(peak.value, truth.value(at), truth.record_bound(at))) {
+                       Interpolation* interpolation, Tally& tally) {
+  if (!compare(tally, peak.value, truth.value(at), truth.record_bound(at))) {
     return "value is " + number(peak.value) + ", expected " + number(truth.value(at)) + " +- " +
            number(truth.record_bound(at));
   }
@@ -74,18 +74,18 @@ std::string wrong_second(const PairTruth& truth, Index at, float second) {
 }
 
 void check_peak(const PairTruth& truth, const Peak& peak, Interpolation* interpolation,
-                Findings& findings) {
+                Tally& tally) {
   const Index at = truth.at(peak.sy, peak.sx);
   if (at < 0) {
-    return findings.wrong(truth.name() + ": the peak at sy=" + std::to_string(peak.sy) +
-                          " sx=" + std::to_string(peak.sx) + " is outside the window");
+    return tally.wrong(truth.name() + ": the peak at sy=" + std::to_string(peak.sy) +
+                       " sx=" + std::to_string(peak.sx) + " is outside the window");
   }
   Index largest = 0, before = -1;
   for (Index e = 0; e < truth.size(); ++e) {
     if (truth.value(e) > truth.value(largest)) largest = e;
     if (e != at && before < 0 && !truth.is_before(at, e, true)) before = e;
   }
-  findings.check().argmax_agrees &= truth.value(at) == truth.value(largest);
+  tally.check.argmax_agrees &= truth.value(at) == truth.value(largest);
   std::string wrong;
   if (before >= 0) {
     const Index better = truth.is_before(largest, at, false) ? largest : before;
@@ -94,14 +94,14 @@ void check_peak(const PairTruth& truth, const Peak& peak, Interpolation* interpo
             " is at sy=" + std::to_string(truth.problem().window.sy.first + better / truth.cols()) +
             " sx=" + std::to_string(truth.problem().window.sx.first + better % truth.cols());
   } else {
-    wrong = wrong_peak(truth, at, peak, truth.problem().fields.result.sub_pixel, interpolation,
-                       findings);
+    wrong =
+        wrong_peak(truth, at, peak, truth.problem().fields.result.sub_pixel, interpolation, tally);
     if (wrong.empty()) wrong = wrong_second(truth, at, peak.second);
   }
-  if (!wrong.empty()) findings.wrong(truth.where(at) + ": " + wrong);
+  if (!wrong.empty()) tally.wrong(truth.where(at) + ": " + wrong);
 }
 
-void check_peaks(const PairTruth& truth, const Peak* peaks, Findings& findings) {
+void check_peaks(const PairTruth& truth, const Peak* peaks, Tally& tally) {
   const int count = truth.problem().fields.result.count;
   std::set<Index> listed;
   int found = 0;
@@ -127,18 +127,18 @@ void check_peaks(const PairTruth& truth, const Peak* peaks, Findings& findings) 
     } else if (!std::isnan(peak.second)) {
       wrong = "second is " + number(peak.second) + ", expected NaN";
     } else {
-      wrong = wrong_peak(truth, at, peak, SubPixel::parabola, nullptr, findings);
+      wrong = wrong_peak(truth, at, peak, SubPixel::parabola, nullptr, tally);
     }
     found = k + 1;
-    if (!wrong.empty()) return findings.wrong(truth.where(at) + ": " + rank + wrong);
+    if (!wrong.empty()) return tally.wrong(truth.where(at) + ": " + rank + wrong);
   }
   const Peak& last = peaks[count - 1];
   const Index last_at = found == count ? truth.at(last.sy, last.sx) : -1;
   for (Index e = 0; e < truth.size(); ++e) {
     if (!truth.is_maximum(e, false) || listed.count(e)) continue;
     if (last_at >= 0 && !truth.is_before(e, last_at, false)) continue;
-    return findings.wrong(truth.where(e) + ": the local maximum " + number(truth.value(e)) +
-                          " +- " + number(truth.bound(e)) + " is missing");
+    return tally.wrong(truth.where(e) + ": the local maximum " + number(truth.value(e)) + " +- " +
+                       number(truth.bound(e)) + " is missing");
   }
 }
 
@@ -198,7 +198,7 @@ bool is_first_within(const PairTruth& truth, Index at, bool maybe) {
 }
 
 Counted check_detections(const PairTruth& truth, const std::vector<Detected>& found,
-                         bool all_listed, Findings& findings) {
+                         bool all_listed, Tally& tally) {
   Counted counted;
   const Interval threshold = threshold_of(truth);
   std::vector<char> listed(truth.size());
@@ -210,11 +210,11 @@ Counted check_detections(const PairTruth& truth, const std::vector<Detected>& fo
       wrong = "is below the threshold " + number(threshold.low);
     } else if (!is_first_within(truth, at, true)) {
       wrong = "is too close to a larger output";
-    } else if (!findings.compare(value, truth.value(at), truth.record_bound(at))) {
+    } else if (!compare(tally, value, truth.value(at), truth.record_bound(at))) {
       wrong = "value is " + number(value) + ", expected " + number(truth.value(at)) + " +- " +
               number(truth.record_bound(at));
     }
-    if (!wrong.empty()) findings.wrong(truth.where(at) + ": " + wrong);
+    if (!wrong.empty()) tally.wrong(truth.where(at) + ": " + wrong);
   }
   for (Index e = 0; e < truth.size(); ++e) {
     if (truth.high(e) < threshold.low || !is_first_within(truth, e, true)) continue;
@@ -222,14 +222,13 @@ Counted check_detections(const PairTruth& truth, const std::vector<Detected>& fo
     if (truth.low(e) < threshold.high || !is_first_within(truth, e, false)) continue;
     ++counted.certain;
     if (!all_listed || listed[e]) continue;
-    findings.wrong(truth.where(e) + ": " + number(truth.value(e)) + " +- " +
-                   number(truth.bound(e)) + " is missing; the threshold is " +
-                   number(threshold.high));
+    tally.wrong(truth.where(e) + ": " + number(truth.value(e)) + " +- " + number(truth.bound(e)) +
+                " is missing; the threshold is " + number(threshold.high));
   }
   return counted;
 }
 
-void check_sum(const PairTruth& truth, InputKind kind, double sum, Findings& findings) {
+void check_sum(const PairTruth& truth, InputKind kind, double sum, Tally& tally) {
   long double exact = 0;  // the roundings of equal numbers would all have one direction
   double absolute = 0, bounds = 0, squares = 0;
   for (Index e = 0; e < truth.size(); ++e) {
@@ -244,9 +243,9 @@ void check_sum(const PairTruth& truth, InputKind kind, double sum, Findings& fin
       truth.problem().fields.score.kind == ScoreKind::product && !is_same_sign(kind);
   const double order = (std::sqrt(static_cast<double>(truth.size())) + 4) * kDoubleRoundoff;
   const double bound = (independent ? std::sqrt(squares) : bounds) + order * absolute;
-  if (findings.compare(sum, want, bound)) return;
-  findings.wrong(truth.name() + ": the sum is " + number(sum) + ", expected " + number(want) +
-                 " +- " + number(bound));
+  if (compare(tally, sum, want, bound)) return;
+  tally.wrong(truth.name() + ": the sum is " + number(sum) + ", expected " + number(want) + " +- " +
+              number(bound));
 }
 
 // Pairs whose references are in memory at a time: a pair a thread at least, unless they are very large,
@@ -258,23 +257,23 @@ Index pairs_of_a_turn(const Problem& problem) {
   return std::clamp<Index>(std::max(kElements / size, one_a_thread), 1, problem.pairs());
 }
 
-// Calls step(pair truth, findings of the pair) for all pairs, several at a time, and collects the
-// findings in the order of the pairs.
+// Calls step(pair truth, tally of the pair) for all pairs, several at a time, and adds up the tallies.
 template <typename F>
-Findings each_pair(const Problem& problem, Truth& truth, InputKind kind, F&& step) {
+Tally each_pair(const Problem& problem, Truth& truth, InputKind kind, F&& step) {
   const Index size = problem.out_size(), per_chunk = pairs_of_a_turn(problem);
-  Findings all;
+  Tally all;
   for (Index first = 0; first < problem.pairs(); first += per_chunk) {
     const Index count = std::min(per_chunk, problem.pairs() - first);
     const Reference reference = truth.reference(kind, first, count);
-    std::vector<Findings> of_pairs(count);
+    std::vector<Tally> of_pairs(count);
 #pragma omp parallel for schedule(dynamic)
     for (Index i = 0; i < count; ++i) {
+      of_pairs[i].first_wrong_pair = first + i;
       step(PairTruth(problem, first + i, reference.value.data() + i * size,
                      reference.bound.data() + i * size),
            of_pairs[i]);
     }
-    for (const Findings& of_pair : of_pairs) all.add(of_pair);
+    for (const Tally& of_pair : of_pairs) all.add(of_pair);
   }
   return all;
 }
@@ -284,7 +283,7 @@ Check check_above(const Problem& problem, Truth& truth, InputKind kind, const vo
   const auto* const detections = reinterpret_cast<const Detection*>(header + 1);
   const auto capacity = static_cast<std::uint64_t>(problem.fields.result.capacity);
   const std::string name = "result '" + field_text(problem.fields, "result") + "': ";
-  Findings findings;
+  Tally tally;
   std::map<Index, std::vector<Detected>> found;  // by pair
   // No more than there are outputs: that is what the records have memory for.
   const std::uint64_t most = std::min(capacity, static_cast<std::uint64_t>(problem.out_elements()));
@@ -293,22 +292,22 @@ Check check_above(const Problem& problem, Truth& truth, InputKind kind, const vo
     if (d.pair < 0 || d.pair >= problem.pairs() || d.sy < problem.window.sy.first ||
         d.sy > problem.window.sy.last || d.sx < problem.window.sx.first ||
         d.sx > problem.window.sx.last) {
-      findings.wrong("detection " + std::to_string(i) + ": pair " + std::to_string(d.pair) +
-                     " at sy=" + std::to_string(d.sy) + " sx=" + std::to_string(d.sx) +
-                     " is outside the problem");
+      tally.wrong("detection " + std::to_string(i) + ": pair " + std::to_string(d.pair) +
+                  " at sy=" + std::to_string(d.sy) + " sx=" + std::to_string(d.sx) +
+                  " is outside the problem");
       continue;
     }
     const Index at =
         (d.sy - problem.window.sy.first) * problem.out_cols() + d.sx - problem.window.sx.first;
     found[d.pair].push_back({at, d.value});
   }
+  if (!tally.check.passed()) tally.first_wrong_pair = -1;  // before those of all pairs
   const bool all_listed = header->count <= capacity;
   std::vector<Counted> counted(problem.pairs());
-  findings.add(each_pair(problem, truth, kind, [&](const PairTruth& of_pair, Findings& into) {
-    const auto listed = found.find(of_pair.pair());
-    counted[of_pair.pair()] =
-        check_detections(of_pair, listed == found.end() ? std::vector<Detected>{} : listed->second,
-                         all_listed, into);
+  tally.add(each_pair(problem, truth, kind, [&](const PairTruth& of_pair, Tally& into) {
+    const Index p = of_pair.pair();
+    const std::vector<Detected> listed = found.contains(p) ? found.at(p) : std::vector<Detected>{};
+    counted[p] = check_detections(of_pair, listed, all_listed, into);
   }));
   Index certain = 0, possible = 0;
   for (const Counted& of_pair : counted) {
@@ -318,12 +317,12 @@ Check check_above(const Problem& problem, Truth& truth, InputKind kind, const vo
   const std::string expected = std::to_string(certain) + " to " + std::to_string(possible);
   if (header->count < static_cast<std::uint64_t>(certain) ||
       header->count > static_cast<std::uint64_t>(possible)) {
-    findings.wrong(name + "count is " + std::to_string(header->count) + ", expected " + expected);
+    tally.wrong(name + "count is " + std::to_string(header->count) + ", expected " + expected);
   } else if (!all_listed) {
-    findings.wrong(name + "capacity exceeded: " + std::to_string(header->count) +
-                   " outputs are at least the threshold; use a larger capacity or threshold");
+    tally.wrong(name + "capacity exceeded: " + std::to_string(header->count) +
+                " outputs are at least the threshold; use a larger capacity or threshold");
   }
-  return findings.check();
+  return tally.check;
 }
 
 class ResultTruth : public Truth {
@@ -358,33 +357,22 @@ class ResultTruth : public Truth {
 Check check_result(const Problem& problem, Truth& truth, InputKind kind, const void* records) {
   const Result& result = problem.fields.result;
   const auto* const peaks = static_cast<const Peak*>(records);
+  const auto* const sums = static_cast<const double*>(records);
+  if (result.kind == ResultKind::above) return check_above(problem, truth, kind, records);
   // Each thread has tables of its own.
-  std::vector<Interpolation> interpolations(static_cast<std::size_t>(omp_get_max_threads()),
-                                            Interpolation(result.upsample));
-  switch (result.kind) {
-    case ResultKind::peak:
-      return each_pair(problem, truth, kind,
-                       [&](const PairTruth& of_pair, Findings& into) {
-                         const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-                         check_peak(of_pair, peaks[of_pair.pair()], &interpolations[thread], into);
-                       })
-          .check();
-    case ResultKind::peaks:
-      return each_pair(problem, truth, kind,
-                       [&](const PairTruth& of_pair, Findings& into) {
-                         check_peaks(of_pair, peaks + of_pair.pair() * result.count, into);
-                       })
-          .check();
-    case ResultKind::above:
-      return check_above(problem, truth, kind, records);
-    default:
-      return each_pair(problem, truth, kind,
-                       [&](const PairTruth& of_pair, Findings& into) {
-                         check_sum(of_pair, kind,
-                                   static_cast<const double*>(records)[of_pair.pair()], into);
-                       })
-          .check();
-  }
+  std::vector<Interpolation> interpolations(omp_get_max_threads(), Interpolation(result.upsample));
+  return each_pair(problem, truth, kind,
+                   [&](const PairTruth& of_pair, Tally& into) {
+                     const Index p = of_pair.pair();
+                     if (result.kind == ResultKind::peak) {
+                       check_peak(of_pair, peaks[p], &interpolations[omp_get_thread_num()], into);
+                     } else if (result.kind == ResultKind::peaks) {
+                       check_peaks(of_pair, peaks + p * result.count, into);
+                     } else {
+                       check_sum(of_pair, kind, sums[p], into);
+                     }
+                   })
+      .check;
 }
 
 std::unique_ptr<Truth> make_result_truth(const Problem& problem, std::shared_ptr<Truth> surface,

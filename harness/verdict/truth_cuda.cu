@@ -88,34 +88,16 @@ struct Transforms {
   DeviceArray<cufftDoubleComplex> left, right;
 };
 
-class CudaTruth : public Truth {
+class CudaTruth : public SeededTruth {
  public:
   CudaTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
             std::uint64_t seed, cudaStream_t stream)
-      : problem_(problem),
-        precision_(precision),
-        algorithm_class_(algorithm_class),
-        definition_(is_definition(algorithm_class)),
-        seed_(seed),
-        amplitude_(exact_amplitude(problem, precision, algorithm_class)),
-        stream_(stream),
-        layout_(problem) {}
-
-  void set_round(Index round) override {
-    if (round != round_) {
-      cached_.erase({InputKind::sparse, false});
-      cached_.erase({InputKind::sparse, true});
-      windows_.erase(InputKind::sparse);
-    }
-    round_ = round;
-  }
+      : SeededTruth(problem, precision, algorithm_class, seed), stream_(stream), layout_(problem) {}
 
   void fill(InputKind kind, void* left, void* right) override {
     with_scalar([&]<typename T>(T) {
-      truth::fill_source<<<blocks(problem_.left_elements()), kThreads, 0, stream_>>>(
-          static_cast<T*>(left), problem_.left_elements(), source(kind, Side::left));
-      truth::fill_source<<<blocks(problem_.right_elements()), kThreads, 0, stream_>>>(
-          static_cast<T*>(right), problem_.right_elements(), source(kind, Side::right));
+      fill_array(static_cast<T*>(left), source(kind, Side::left));
+      fill_array(static_cast<T*>(right), source(kind, Side::right));
     });
     finish("filling inputs");
   }
@@ -123,13 +105,14 @@ class CudaTruth : public Truth {
   std::string changed_inputs(InputKind kind, const void* left, const void* right) override {
     const DeviceArray<unsigned long long> changes(2);
     require_cuda(cudaMemsetAsync(changes.get(), 0, changes.bytes(), stream_), "clearing");
+    const auto count = [&](const auto* data, Side side, unsigned long long* into) {
+      const Index size = elements(side);
+      truth::count_changes<<<blocks(size), kThreads, 0, stream_>>>(data, size, source(kind, side),
+                                                                   into);
+    };
     with_scalar([&]<typename T>(T) {
-      truth::count_changes<<<blocks(problem_.left_elements()), kThreads, 0, stream_>>>(
-          static_cast<const T*>(left), problem_.left_elements(), source(kind, Side::left),
-          changes.get());
-      truth::count_changes<<<blocks(problem_.right_elements()), kThreads, 0, stream_>>>(
-          static_cast<const T*>(right), problem_.right_elements(), source(kind, Side::right),
-          changes.get() + 1);
+      count(static_cast<const T*>(left), Side::left, changes.get());
+      count(static_cast<const T*>(right), Side::right, changes.get() + 1);
     });
     unsigned long long counts[2];
     get(counts, changes.get(), 2);
@@ -146,20 +129,15 @@ class CudaTruth : public Truth {
 
   Reference reference(InputKind kind, Index first, Index count) override {
     const bool needs_abs = weights_of(kind) != Weights::values;
-    const auto [left_norm, right_norm, segment] = norms_of(kind);
-    const Bounds bounds = make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
-                                      layout_.by_fft, left_norm, right_norm, segment);
+    const Norms norms = norms_of(kind);
+    const Bounds bounds = bounds_of(kind, norms);
     Reference result;
     result.value = downloaded(kind, false, first, count);
     result.bound = needs_abs ? downloaded(kind, true, first, count) : result.value;
     const Index size = problem_.out_size();
-    // Names of a structured binding cannot be used by other threads.
-    const auto& of_rights = segment.empty() ? right_norm : segment;
-    const auto& of_lefts = left_norm;
 #pragma omp parallel for
     for (Index i = 0; i < count; ++i) {
-      const Pair pair = problem_.pair(first + i);
-      const Bounds::OfPair of_pair = bounds.of_pair(of_lefts[pair.left], of_rights[pair.right]);
+      const Bounds::OfPair of_pair = norms.of_pair(bounds, first + i);
       for (Index e = 0; e < size; ++e) {
         double& absolute = result.bound[i * size + e];
         absolute = bounds.at(of_pair, e, absolute);
@@ -169,6 +147,12 @@ class CudaTruth : public Truth {
   }
 
  private:
+  void forget(InputKind kind) override {
+    cached_.erase({kind, false});
+    cached_.erase({kind, true});
+    windows_.erase(kind);
+  }
+
   struct CachedReference {
     DeviceArray<double> out;  // of all pairs when they fit, else of one chunk
     bool complete = false;
@@ -188,13 +172,17 @@ class CudaTruth : public Truth {
     }
   }
 
-  Weights weights_of(InputKind kind) const {
-    return xcorr::weights_of(problem_, precision_, kind, definition_);
-  }
   // The inputs, or what the second reference of the bounds correlates.
   Source source(InputKind kind, Side side, bool second = false) const {
-    return {make_inputs(problem_, kind, seed_, side, amplitude_, round_),
-            second ? weights_of(kind) : Weights::values};
+    return {inputs(kind, side), second ? weights_of(kind) : Weights::values};
+  }
+  Index elements(Side side) const {
+    return side == Side::left ? problem_.left_elements() : problem_.right_elements();
+  }
+  template <typename T>
+  void fill_array(T* data, const Source& source) const {
+    const Index count = elements(source.inputs.side);
+    truth::fill_source<<<blocks(count), kThreads, 0, stream_>>>(data, count, source);
   }
 
   void finish(const char* what) const {
@@ -223,10 +211,8 @@ class CudaTruth : public Truth {
       by_fft(kind, absolute, round, first, count, out);
     } else {
       const DeviceArray<double> left(problem_.left_elements()), right(problem_.right_elements());
-      truth::fill_source<<<blocks(problem_.left_elements()), kThreads, 0, stream_>>>(
-          left.get(), problem_.left_elements(), source(kind, Side::left, absolute));
-      truth::fill_source<<<blocks(problem_.right_elements()), kThreads, 0, stream_>>>(
-          right.get(), problem_.right_elements(), source(kind, Side::right, absolute));
+      fill_array(left.get(), source(kind, Side::left, absolute));
+      fill_array(right.get(), source(kind, Side::right, absolute));
       truth::definition<<<blocks(count * size), kThreads, 0, stream_>>>(
           problem_, left.get(), right.get(), first, count, round, out);
       finish("float64 reference by the definition");
@@ -246,8 +232,7 @@ class CudaTruth : public Truth {
     std::vector<double> result(count * size);
     for (Index i = 0; i < count; i += layout_.chunk) {
       const Index some = std::min(layout_.chunk, count - i);
-      get(result.data() + i * size, values(kind, absolute, first + i, some),
-          static_cast<std::size_t>(some * size));
+      get(result.data() + i * size, values(kind, absolute, first + i, some), some * size);
     }
     return result;
   }
@@ -297,8 +282,7 @@ class CudaTruth : public Truth {
                                                                              problem_.left.size());
     Source source_of_squares = source(kind, Side::right);
     source_of_squares.of = Weights::squares;
-    truth::fill_source<<<blocks(problem_.right_elements()), kThreads, 0, stream_>>>(
-        squares.get(), problem_.right_elements(), source_of_squares);
+    fill_array(squares.get(), source_of_squares);
     truth::definition<<<blocks(outputs), kThreads, 0, stream_>>>(window_sums(problem_), ones.get(),
                                                                  squares.get(), 0, problem_.rights,
                                                                  false, windows.window2.get());
@@ -315,11 +299,21 @@ class CudaTruth : public Truth {
   }
 
   struct Norms {
+    const Problem& problem;
     std::vector<double> left, right, segment;  // `segment` is empty where it has no meaning
+
+    Bounds::OfPair of_pair(const Bounds& bounds, Index p) const {
+      const Pair pair = problem.pair(p);
+      return bounds.of_pair(left[pair.left], (segment.empty() ? right : segment)[pair.right]);
+    }
   };
+  Bounds bounds_of(InputKind kind, const Norms& norms) const {
+    return SeededTruth::bounds_of(kind, layout_.by_fft, norms.left, norms.right, norms.segment);
+  }
   Norms norms_of(InputKind kind) {
     make_norms(kind);
-    Norms norms{std::vector<double>(problem_.lefts), std::vector<double>(problem_.rights), {}};
+    Norms norms{
+        problem_, std::vector<double>(problem_.lefts), std::vector<double>(problem_.rights), {}};
     get(norms.left.data(), left_norm_.get(), norms.left.size());
     get(norms.right.data(), right_norm_.get(), norms.right.size());
     if (problem_.is_time_series()) {
@@ -333,11 +327,8 @@ class CudaTruth : public Truth {
   Check compare(InputKind kind, const T* out) {
     const bool needs_abs = weights_of(kind) != Weights::values;
     const Norms norms = norms_of(kind);
-    const std::vector<double>&left_norm = norms.left, &right_norm = norms.right;
-    const Bounds bounds = make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
-                                      layout_.by_fft, left_norm, right_norm, norms.segment);
-    Check check;
-    double worst = -1, worst_l2 = -1;
+    const Bounds bounds = bounds_of(kind, norms);
+    Tally all;
     const DeviceArray<PairTally> device_tallies(layout_.chunk);
     std::vector<PairTally> tallies(layout_.chunk);
     for (Index first = 0; first < problem_.pairs(); first += layout_.chunk) {
@@ -347,11 +338,13 @@ class CudaTruth : public Truth {
       truth::compare<<<static_cast<unsigned>(count), kThreads, 0, stream_>>>(
           bounds, left_norm_.get(), right_norm_.get(), window_norms(kind), first, out, ref, abs_ref,
           device_tallies.get());
-      get(tallies.data(), device_tallies.get(), static_cast<std::size_t>(count));
+      get(tallies.data(), device_tallies.get(), count);
       for (Index i = 0; i < count; ++i) {
         const PairTally& t = tallies[i];
-        if (t.worst_ratio > worst)
-          worst = t.worst_ratio, check.error = t.error, check.bound = t.bound;
+        Check& check = all.check;
+        if (t.worst_ratio > all.worst_ratio) {
+          all.worst_ratio = t.worst_ratio, check.error = t.error, check.bound = t.bound;
+        }
         if (t.wrong && check.passed()) {
           check.first_wrong = describe_element(problem_, first + i, t.first_wrong, t.wrong_got,
                                                t.wrong_want, t.wrong_bound);
@@ -360,12 +353,13 @@ class CudaTruth : public Truth {
         check.argmax_agrees &= t.ref_at_out_max == t.ref_max;
         check.normalised_error = std::max(check.normalised_error, t.normalised_error);
         const Pair pair = problem_.pair(first + i);
-        check_pair(check, worst_l2, bounds, first + i, {t.difference2, t.reference2, t.absolute2},
-                   left_norm[pair.left], right_norm[pair.right]);
+        check_pair(check, all.worst_l2_ratio, bounds, first + i,
+                   {t.difference2, t.reference2, t.absolute2}, norms.left[pair.left],
+                   norms.right[pair.right]);
       }
     }
-    if (layout_.by_fft) compare_sample(kind, bounds, needs_abs, norms, out, check);
-    return check;
+    if (layout_.by_fft) compare_sample(kind, bounds, needs_abs, norms, out, all.check);
+    return all.check;
   }
 
   template <typename T>
@@ -389,7 +383,6 @@ class CudaTruth : public Truth {
       get(values.data(), device_values.get(), values.size());
       return values;
     };
-    const std::vector<double>& right_norm = norms.segment.empty() ? norms.right : norms.segment;
     const std::vector<double> want = by_definition(false);
     const std::vector<double> absolute = needs_abs ? by_definition(true) : want;
     for (std::size_t i = 0; i < want.size(); ++i) {
@@ -397,24 +390,12 @@ class CudaTruth : public Truth {
                   element = positions[3 * i + 1] * problem_.out_cols() + positions[3 * i + 2];
       T got;
       get(&got, out + p * problem_.out_size() + element, 1);
-      const Pair pair = problem_.pair(p);
-      const double bound = bounds.at(bounds.of_pair(norms.left[pair.left], right_norm[pair.right]),
-                                     element, absolute[i]);
+      const double bound = bounds.at(norms.of_pair(bounds, p), element, absolute[i]);
       if (bounds.right(std::abs(static_cast<double>(got) - want[i]), bound)) continue;
-      if (check.wrong++ == 0) {
-        check.first_wrong =
-            describe_element(problem_, p, element, static_cast<double>(got), want[i], bound);
-      }
+      count_wrong(check, problem_, p, element, static_cast<double>(got), want[i], bound);
     }
   }
 
-  Problem problem_;
-  Precision precision_;
-  AlgorithmClass algorithm_class_;
-  bool definition_;
-  std::uint64_t seed_;
-  Index amplitude_;
-  Index round_ = 0;
   cudaStream_t stream_;
   Layout layout_;
   std::unique_ptr<Transforms> transforms_;
@@ -433,20 +414,15 @@ std::unique_ptr<Truth> make_cuda_truth(const Problem& problem, Precision precisi
 
 std::size_t cuda_truth_bytes(const Problem& problem) {
   const Layout layout(problem);
-  const std::size_t out = static_cast<std::size_t>((layout.cache ? problem.pairs() : layout.chunk) *
-                                                   problem.out_size()) *
-                          sizeof(double);
-  const std::size_t inputs =
-      static_cast<std::size_t>(problem.left_elements() + problem.right_elements()) * sizeof(double);
+  const std::size_t out =
+      (layout.cache ? problem.pairs() : layout.chunk) * problem.out_size() * sizeof(double);
+  const std::size_t inputs = (problem.left_elements() + problem.right_elements()) * sizeof(double);
   // Of a time series two kinds of input have a second reference, and each kind has norms of windows.
   const std::size_t windows =
-      problem.is_time_series()
-          ? out + 4 * sizeof(double) * static_cast<std::size_t>(problem.rights * problem.out_size())
-          : 0;
-  // Four kinds of input, or three and the absolute values of one; a transform's work area is as
+      problem.is_time_series() ? out + 4 * sizeof(double) * problem.rights * problem.out_size() : 0;
+  // Four kinds of input, or three and the absolute values of one. The work area of a transform is as
   // large as its data.
-  const std::size_t padded = static_cast<std::size_t>(layout.rows * layout.bins * layout.chunk) *
-                             sizeof(cufftDoubleComplex);
+  const std::size_t padded = layout.rows * layout.bins * layout.chunk * sizeof(cufftDoubleComplex);
   return 4 * out + windows + (layout.by_fft ? 5 * std::max(kChunkBytes, padded) : inputs) +
          (std::size_t{64} << 20);
 }

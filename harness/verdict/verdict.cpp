@@ -3,27 +3,31 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 
+#include "harness/problem/views.hpp"
 #include "harness/registry.hpp"
 #include "harness/verdict/bounds.hpp"
 
 namespace xcorr {
 
+std::string pair_text(const Problem& problem, Index pair) {
+  const auto [left, right] = problem.pair(pair);
+  return "pair " + std::to_string(pair) + " (left " + std::to_string(left) + ", right " +
+         std::to_string(right) + ")";
+}
+
+std::string element_text(const Problem& problem, Index pair, Index element) {
+  const Index sy = problem.window.sy.first + element / problem.out_cols();
+  const Index sx = problem.window.sx.first + element % problem.out_cols();
+  return pair_text(problem, pair) + " at sy=" + std::to_string(sy) + " sx=" + std::to_string(sx);
+}
+
 std::string describe_element(const Problem& problem, Index pair, Index element, double got,
                              double want, double bound) {
-  const Pair lr = problem.pair(pair);
-  char text[256];
-  std::snprintf(
-      text, sizeof text,
-      "pair %lld (left %lld, right %lld) at sy=%lld sx=%lld is %.9g, expected %.9g +- %.3g",
-      static_cast<long long>(pair), static_cast<long long>(lr.left),
-      static_cast<long long>(lr.right),
-      static_cast<long long>(problem.window.sy.first + element / problem.out_cols()),
-      static_cast<long long>(problem.window.sx.first + element % problem.out_cols()), got, want,
-      bound);
-  return text;
+  char text[100];
+  std::snprintf(text, sizeof text, " is %.9g, expected %.9g +- %.3g", got, want, bound);
+  return element_text(problem, pair, element) + text;
 }
 
 std::string describe_failure(const Problem& problem, const Check& check) {
@@ -78,21 +82,58 @@ namespace {
 // Row or column of the i-th sampled element: both ends, the centre, shift zero, random.
 Index sampled_position(Index choice, Shifts shifts, std::uint64_t random) {
   const Index count = shifts.count();
-  switch (choice) {
-    case 0:
-      return 0;
-    case 1:
-      return count - 1;
-    case 2:
-      return count / 2;
-    case 3:
-      return std::clamp<Index>(-shifts.first, 0, count - 1);
-    default:
-      return static_cast<Index>(random % static_cast<std::uint64_t>(count));
-  }
+  const Index positions[] = {0, count - 1, count / 2,
+                             std::clamp<Index>(-shifts.first, 0, count - 1)};
+  return choice < std::ssize(positions)
+             ? positions[choice]
+             : static_cast<Index>(random % static_cast<std::uint64_t>(count));
 }
 
 }  // namespace
+
+SeededTruth::SeededTruth(const Problem& problem, Precision precision,
+                         AlgorithmClass algorithm_class, std::uint64_t seed)
+    : problem_(problem),
+      precision_(precision),
+      algorithm_class_(algorithm_class),
+      seed_(seed),
+      amplitude_(exact_amplitude(problem, precision, algorithm_class)) {}
+
+void SeededTruth::set_round(Index round) {
+  if (round != round_) forget(InputKind::sparse);
+  round_ = round;
+}
+
+Inputs SeededTruth::inputs(InputKind kind, Side side) const {
+  return make_inputs(problem_, kind, seed_, side, amplitude_, round_);
+}
+
+void SeededTruth::fill_side(InputKind kind, Side side, void* scalars) const {
+  const Index elements = view_layout(problem_, side, seed_).elements;
+  if (scalar_bytes(precision_) == sizeof(double)) {
+    fill_inputs(static_cast<double*>(scalars), inputs(kind, side), 0, elements);
+  } else {
+    fill_inputs(static_cast<float*>(scalars), inputs(kind, side), 0, elements);
+  }
+}
+
+std::vector<char> SeededTruth::scalars(InputKind kind, Side side) const {
+  std::vector<char> bytes(view_layout(problem_, side, seed_).elements * scalar_bytes(precision_));
+  fill_side(kind, side, bytes.data());
+  return bytes;
+}
+
+Weights SeededTruth::weights_of(InputKind kind) const {
+  return xcorr::weights_of(problem_, precision_, kind, is_definition(algorithm_class_));
+}
+
+Bounds SeededTruth::bounds_of(InputKind kind, bool reference_by_fft,
+                              const std::vector<double>& left_norms,
+                              const std::vector<double>& right_norms,
+                              const std::vector<double>& segment_norms) const {
+  return make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_, reference_by_fft,
+                     left_norms, right_norms, segment_norms);
+}
 
 Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
                    AlgorithmClass algorithm_class, Index amplitude, bool reference_by_fft,
@@ -140,6 +181,18 @@ void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index p
            bounds.l2(reference, std::sqrt(sums.absolute2), left_norm, right_norm));
 }
 
+void Tally::note(double error, double bound, bool right) {
+  double ratio = bound > 0 ? error / bound : 0.0;
+  if (!right && !(ratio > 1)) ratio = std::numeric_limits<double>::max();  // NaN, or no tolerance
+  if (ratio > worst_ratio) worst_ratio = ratio, check.error = error, check.bound = bound;
+}
+
+void count_wrong(Check& check, const Problem& problem, Index pair, Index element, double got,
+                 double want, double bound) {
+  if (check.wrong++ > 0) return;
+  check.first_wrong = describe_element(problem, pair, element, got, want, bound);
+}
+
 void Tally::add(const Tally& other) {
   if (other.worst_ratio > worst_ratio) {
     worst_ratio = other.worst_ratio;
@@ -177,14 +230,10 @@ void check_l2(Check& check, double& worst_ratio, const Problem& problem, Index p
   }
   if (right) return;
   if (check.passed()) {
-    const Pair lr = problem.pair(pair);
-    char text[160];
-    std::snprintf(
-        text, sizeof text,
-        "pair %lld (left %lld, right %lld) has a relative L2 error of %.3g, its bound is %.3g",
-        static_cast<long long>(pair), static_cast<long long>(lr.left),
-        static_cast<long long>(lr.right), error, allowed);
-    check.first_wrong = text;
+    char text[100];
+    std::snprintf(text, sizeof text, " has a relative L2 error of %.3g, its bound is %.3g", error,
+                  allowed);
+    check.first_wrong = pair_text(problem, pair) + text;
   }
   ++check.wrong_pairs;
 }
@@ -194,6 +243,28 @@ SampledElement sampled_element(const Problem& problem, std::uint64_t seed, Index
   return {sampled_position(i % 7, {0, problem.pairs() - 1}, random),
           sampled_position(i % 5, problem.window.sy, random >> 16),
           sampled_position(i / 5 % 5, problem.window.sx, random >> 32)};
+}
+
+std::string roofline_guard(const Problem& problem, Precision precision,
+                           AlgorithmClass algorithm_class, double seconds, const Peaks& peaks) {
+  const double bytes = problem.bytes(scalar_bytes(precision));
+  const double bytes_peak =
+      bytes <= peaks.cache_bytes ? peaks.cache_bytes_per_s : peaks.bytes_per_s;
+  char text[200];
+  if (bytes_peak > 0 && bytes / seconds > bytes_peak) {
+    std::snprintf(text, sizeof text,
+                  "faster than the hardware: %.3g B/s of compulsory traffic, the peak is %.3g B/s",
+                  bytes / seconds, bytes_peak);
+    return text;
+  }
+  const double fma_rate = static_cast<double>(problem.fmas()) / seconds;
+  if (is_definition(algorithm_class) && peaks.fmas_per_s > 0 && fma_rate > peaks.fmas_per_s) {
+    std::snprintf(text, sizeof text,
+                  "faster than the hardware: %.3g useful FMA/s, the peak is %.3g FMA/s", fma_rate,
+                  peaks.fmas_per_s);
+    return text;
+  }
+  return "";
 }
 
 }  // namespace xcorr

@@ -106,7 +106,17 @@ struct Tally {
   Index first_wrong_pair = std::numeric_limits<Index>::max();
 
   void add(const Tally& other);
+  // Notes the error of one number and its bound, where it is the largest relative to its bound so far.
+  void note(double error, double bound, bool right);
+  // Counts a wrong record, however much of it is wrong.
+  void wrong(const std::string& what) {
+    if (check.wrong++ == 0) check.first_wrong = what;
+  }
 };
+
+// Counts a wrong element; the first one is described.
+void count_wrong(Check& check, const Problem& problem, Index pair, Index element, double got,
+                 double want, double bound);
 
 // A large problem has a transform as reference. These elements are also compared with the
 // definition, so that a transform is never the only reference for a transform: corners, edges, the
@@ -117,15 +127,41 @@ struct SampledElement {
 };
 SampledElement sampled_element(const Problem& problem, std::uint64_t seed, Index i);
 
+// What the truths of all devices hold: the point that is judged, and its seeded inputs.
+class SeededTruth : public Truth {
+ public:
+  SeededTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
+              std::uint64_t seed);
+  void set_round(Index round) override;
+
+ protected:
+  // Drops what is cached of a kind of input.
+  virtual void forget(InputKind kind) = 0;
+  Inputs inputs(InputKind kind, Side side) const;
+  // Writes one side in the scalar type to host memory, as many elements as view_layout says.
+  void fill_side(InputKind kind, Side side, void* scalars) const;
+  std::vector<char> scalars(InputKind kind, Side side) const;
+  Weights weights_of(InputKind kind) const;
+  Bounds bounds_of(InputKind kind, bool reference_by_fft, const std::vector<double>& left_norms,
+                   const std::vector<double>& right_norms,
+                   const std::vector<double>& segment_norms = {}) const;
+
+  Problem problem_;
+  Precision precision_;
+  AlgorithmClass algorithm_class_;
+  std::uint64_t seed_;
+  Index amplitude_;
+  Index round_ = 0;
+};
+
 // Truth on the host. References that fit in `cache_bytes` are computed once, others again for every
 // chunk of pairs.
-class HostTruth : public Truth {
+class HostTruth : public SeededTruth {
  public:
   HostTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
             std::uint64_t seed, std::size_t cache_bytes);
   ~HostTruth() override;
 
-  void set_round(Index round) override;
   void fill(InputKind kind, void* left, void* right) override;
   std::string changed_inputs(InputKind kind, const void* left, const void* right) override;
   Check check(InputKind kind, const void* out) override;
@@ -136,20 +172,12 @@ class HostTruth : public Truth {
 
  private:
   struct KindTruth;
-  Inputs inputs(InputKind kind, Side side) const;
+  void forget(InputKind kind) override;
   KindTruth& truth_of(InputKind kind);
-  Bounds bounds_of(InputKind kind, const KindTruth& truth) const;
   template <typename T>
   Check compare(InputKind kind, const T* out);
 
-  Problem problem_;
-  Precision precision_;
-  AlgorithmClass algorithm_class_;
-  bool definition_;
-  std::uint64_t seed_;
   std::size_t cache_bytes_;
-  Index amplitude_;
-  Index round_ = 0;
   std::map<InputKind, std::unique_ptr<KindTruth>> cached_;
 };
 
@@ -183,7 +211,10 @@ struct CheckedCall {
 CheckedCall checked_call(Truth& truth, const Problem& problem, InputKind kind, const Call& call,
                          const std::string& when = "");
 
-// The text for a wrong element: "pair 3 (left 0, right 3) at sy=-2 sx=5 is 1.5, expected 2 +- 0.1".
+// "pair 3 (left 0, right 3)", "pair 3 (left 0, right 3) at sy=-2 sx=5", and of a wrong element
+// "pair 3 (left 0, right 3) at sy=-2 sx=5 is 1.5, expected 2 +- 0.1".
+std::string pair_text(const Problem& problem, Index pair);
+std::string element_text(const Problem& problem, Index pair, Index element);
 std::string describe_element(const Problem& problem, Index pair, Index element, double got,
                              double want, double bound);
 

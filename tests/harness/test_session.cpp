@@ -65,7 +65,7 @@ void computes_twice_and_plans_once(int expected_allocations) {
   for (const float value : {2.0f, 5.0f}) {
     const float left = value, right = 3.0f;
     float out = 0;
-    session.compute(&left, &right, &out);
+    session.compute({&left, &right, &out});
     EXPECT_EQ(out, 3.0f * value);
   }
   EXPECT_EQ(plans, 1);
@@ -252,7 +252,7 @@ TEST(Session, MoreDetectionsThanTheCapacityAreAnError) {
                     request_of((std::string(kFour) + "/result=above:11.5:" + capacity).c_str()),
                     std::make_unique<Apart>());
     char out[16 + 3 * 16];
-    const std::string said = user_error([&] { session.compute(left, right, out); });
+    const std::string said = user_error([&] { session.compute({left, right, out}); });
     EXPECT_EQ(said.empty(), fits) << said;
     if (!fits) {
       EXPECT_EQ(said,
