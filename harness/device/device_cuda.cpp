@@ -6,13 +6,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "harness/device/ceilings_cuda.hpp"
 #include "harness/device/cuda_owned.hpp"
 #include "harness/device/device.hpp"
 #include "harness/device/device_kernels.hpp"
 #include "harness/device/nvml.hpp"
 #include "harness/problem/error.hpp"
-#include "harness/truth/score_cuda.hpp"
 #include "harness/verdict/truth_cuda.hpp"
 
 namespace xcorr {

@@ -1,8 +1,45 @@
+#include <cublas_v2.h>
+
+#include <nlohmann/json.hpp>
+
 #include "harness/device/cuda_check.hpp"
 #include "harness/device/device_kernels.hpp"
 
 namespace xcorr {
 namespace {
+
+constexpr std::size_t kBytes = std::size_t{4} << 30;  // many times the last-level cache
+constexpr int kProduct = 8192;                        // side of the matrix products
+constexpr int kRepetitions = 5;
+constexpr int kFmaChains = 16;
+constexpr int kFmaSteps = 4096;
+
+// Independent chains of FMAs in registers. The store, which is never executed, keeps the compiler
+// from removing them.
+__global__ void fma_chains(float factor, float* out) {
+  float chain[kFmaChains];
+  for (int i = 0; i < kFmaChains; ++i) chain[i] = static_cast<float>(threadIdx.x + i);
+  for (int step = 0; step < kFmaSteps; ++step) {
+#pragma unroll
+    for (int i = 0; i < kFmaChains; ++i) chain[i] = fmaf(chain[i], factor, 1.0f);
+  }
+  float sum = 0;
+  for (int i = 0; i < kFmaChains; ++i) sum += chain[i];
+  if (sum == 12345.678f) *out = sum;
+}
+
+__global__ void random_floats(float* data, std::size_t count) {
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count;
+       i += std::size_t{gridDim.x} * blockDim.x) {
+    data[i] = static_cast<float>(static_cast<unsigned>(i * 2654435761u) >> 8) * 0x1p-24f;
+  }
+}
+
+void check_cublas(cublasStatus_t code) {
+  if (code == CUBLAS_STATUS_SUCCESS) return;
+  throw std::runtime_error("ceilings: cuBLAS fails with status " + std::to_string(code) +
+                           "; is its library the one of this toolkit?");
+}
 
 __global__ void spin(long long nanoseconds) {
   long long start, now;
@@ -24,6 +61,63 @@ void launch_spin(long long nanoseconds, cudaStream_t stream) {
 void launch_empty(cudaStream_t stream) {
   empty<<<1, 1, 0, stream>>>();
   require_cuda(cudaGetLastError(), "empty kernel");
+}
+
+nlohmann::json measure_ceilings(Device& device) {
+  cudaStream_t stream = static_cast<cudaStream_t>(device.stream());
+  const Buffer a = device.allocate(kBytes), b = device.allocate(kBytes),
+               c = device.allocate(kBytes);
+  float* x = static_cast<float*>(a.get());
+  float* y = static_cast<float*>(b.get());
+  float* z = static_cast<float*>(c.get());
+  random_floats<<<4096, 256, 0, stream>>>(x, kBytes / 4);
+  random_floats<<<4096, 256, 0, stream>>>(y, kBytes / 4);
+  require_cuda(cudaGetLastError(), "random numbers");
+  const auto best = [&](const std::function<void()>& work, Index count, Mode mode = Mode::stream) {
+    device.time(work, std::max<Index>(count / 10, 1), mode);  // warm
+    Seconds shortest = 1e9;
+    for (int i = 0; i < kRepetitions; ++i) {
+      shortest = std::min(shortest, device.time(work, count, mode) / static_cast<double>(count));
+    }
+    return shortest;
+  };
+
+  const Seconds copy =
+      best([&] { cudaMemcpyAsync(y, x, kBytes, cudaMemcpyDeviceToDevice, stream); }, 10);
+  const Seconds fill = best([&] { cudaMemsetAsync(z, 1, kBytes, stream); }, 10);
+  const int blocks = device.facts().at("multiprocessors").get<int>() * 16;
+  const Seconds fma = best([&] { fma_chains<<<blocks, 256, 0, stream>>>(0.999f, z); }, 10);
+  random_floats<<<4096, 256, 0, stream>>>(y, kBytes / 4);
+  require_cuda(cudaGetLastError(), "FMA chains");
+
+  cublasHandle_t handle{};
+  check_cublas(cublasCreate(&handle));
+  check_cublas(cublasSetStream(handle, stream));
+  const auto product = [&](cublasMath_t math) {
+    check_cublas(cublasSetMathMode(handle, math));
+    const float one = 1, zero = 0;
+    return best(
+        [&] {
+          check_cublas(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, kProduct, kProduct, kProduct,
+                                   &one, x, kProduct, y, kProduct, &zero, z, kProduct));
+        },
+        5);
+  };
+  const Seconds fp32 = product(CUBLAS_DEFAULT_MATH), tf32 = product(CUBLAS_TF32_TENSOR_OP_MATH);
+  cublasDestroy(handle);
+  const auto empty = [&] { launch_empty(stream); };
+  const Seconds empty_stream = best(empty, 2000), empty_graph = best(empty, 2000, Mode::graph);
+
+  const double bytes = static_cast<double>(kBytes);
+  const double flops = 2.0 * kProduct * kProduct * static_cast<double>(kProduct);
+  const double fma_flops = 2.0 * blocks * 256.0 * kFmaChains * kFmaSteps;
+  return {{"copy_bytes_per_s", 2 * bytes / copy},  // read and written
+          {"fill_bytes_per_s", bytes / fill},
+          {"fp32_fma_flop_per_s", fma_flops / fma},
+          {"cublas_fp32_flop_per_s", flops / fp32},
+          {"cublas_tf32_flop_per_s", flops / tf32},
+          {"empty_launch_stream_us", empty_stream * 1e6},
+          {"empty_launch_graph_us", empty_graph * 1e6}};
 }
 
 }  // namespace xcorr

@@ -9,8 +9,8 @@
 
 #include "harness/library/catalogue.hpp"
 #include "harness/library/forks.hpp"
-#include "harness/library/open_sessions.hpp"
 #include "harness/library/request.hpp"
+#include "harness/library/session.hpp"
 #include "harness/problem/error.hpp"
 #include "harness/truth/score_reference.hpp"
 

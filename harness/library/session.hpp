@@ -63,4 +63,12 @@ class Session {
   std::unique_ptr<Plan> plan_;
 };
 
+// The sessions that callers of the C API have open. A handle is a number that is never used again, so
+// that a handle of a closed session, or of none, is refused with UserError.
+// `uses_cuda`: the session is of no use in a child of this process.
+void* keep_session(std::unique_ptr<Session> session, bool uses_cuda);
+// One thread at a time computes with a session. Other threads wait.
+void compute_with(void* handle, const Arrays& arrays);
+void close_session(void* handle);
+
 }  // namespace xcorr

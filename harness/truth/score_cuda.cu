@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "harness/device/cuda_owned.hpp"
-#include "harness/truth/score_cuda.hpp"
+#include "harness/verdict/truth_cuda.hpp"
 
 namespace xcorr {
 namespace {
