@@ -17,9 +17,8 @@ struct PrecisionFacts {
   int digits;  // of a number, or of the first part of a number that is split, in bits
 };
 // tf32 and fp16 have 10 fraction bits, bf16 has 7. 3xtf32 and bf16x3 split each number into a value
-// and a rest. They leave out the product of both rests, and both rests are rounded. So a product
-// loses up to 0.75 x 2^-21 with 3xtf32, and up to 1.6 x 2^-16, most often less than 2^-17, with
-// bf16x3.
+// and a rounded rest, and leave out the product of both rests. A product loses up to 0.75 x 2^-21
+// with 3xtf32, and up to 1.6 x 2^-16, mostly less than 2^-17, with bf16x3.
 constexpr PrecisionFacts kPrecisions[] = {
     {Precision::fp64, "fp64", 8, 0x1p-53, 53},    {Precision::fp32, "fp32", 4, 0x1p-24, 24},
     {Precision::tf32, "tf32", 4, 0x1p-11, 11},    {Precision::three_tf32, "3xtf32", 4, 0x1p-21, 11},

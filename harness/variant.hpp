@@ -1,10 +1,10 @@
-// The contract between a variant and the harness (docs/design.md, Variant contract). Of the project
-// a variant includes this page, headers of its own family, algorithms/device/ and algorithms/blocks/, nothing else.
+// The contract between a variant and the harness (docs/design.md, Variant contract).
 //
-// A variant is one translation unit. Its file stem is its id, the first folder its family. It fills
-// in struct Variant with designated initialisers, and it does four things: supports,
-// workspace_bytes, plan, and compute of the planned object. The harness allocates, fills, uploads,
-// times, downloads, checks and names. Example: algorithms/cpu/cpu_definition.cpp.
+// A variant is one translation unit. The stem of its file is its id, the first folder its family.
+// The unit includes this page, headers of its family, algorithms/device/ and algorithms/blocks/,
+// and no other header of the project. It fills in struct Variant: supports, workspace_bytes, plan,
+// and compute of the plan. The harness allocates, fills, uploads, times, downloads and checks.
+// Example: algorithms/cpu/cpu_definition.cpp.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,12 @@ enum class Backend { cpu, cuda };
 enum class Precision { fp64, fp32, tf32, three_tf32, bf16x3, fp16 };
 // Decides which error bound holds (docs/design.md, Checks).
 // definition: sums of products.
-// definition_atomic: the same, and parts of a sum are added to the output by atomic additions in
-// global memory. Such an addition takes a number below the smallest normal one for 0 (PTX ISA, atom
-// and red).
+// definition_atomic: parts of a sum are added in global memory by atomic additions, which take a
+// subnormal number for 0 (PTX ISA, atom and red).
 // fft: transforms.
-// fft_of_both: left and right matrices are transformed in one batch, and a library may transform two
-// real matrices as the two parts of one complex array. So the variant scales the sides to like norms
-// first; a small left may get the rounding errors of the largest one.
+// fft_of_both: one batch transforms left and right matrices. A library may transform two real
+// matrices as the two parts of one complex array, so the variant first scales both sides to similar
+// norms. A small left matrix may get the rounding errors of the largest one.
 enum class AlgorithmClass { definition, definition_atomic, fft, fft_of_both };
 
 inline bool is_definition(AlgorithmClass algorithm_class) {
@@ -55,9 +54,9 @@ class Params {
   std::map<std::string, std::string> values_;
 };
 
-// A parameter with its exact values. The build option grid=quick builds only the values of `quick`,
-// a subset. Names are those of the paper's artifact where it has the parameter: warps_per_block,
-// rows_per_thread, distribution, ... (docs/design.md, Variant contract).
+// A parameter with its exact values. The build option grid=quick builds only the values of `quick`.
+// A parameter of the paper's artifact has its name there: warps_per_block, rows_per_thread,
+// distribution.
 struct Axis {
   std::string name;
   std::vector<std::string> values;
@@ -78,17 +77,17 @@ struct Support {
 inline Support yes() { return {}; }
 inline Support no(std::string reason) { return {std::move(reason)}; }
 
-// Marks the phases of one compute. call.phase("forward") ends the previous phase and starts the
-// named one: forward, hadamard, inverse, clear or build (writing a larger matrix of an input). Time
-// before the first mark counts as "rest". A mark costs nothing unless the harness measures phases.
+// Marks the phases of one compute. call.phase("forward") ends the previous phase and starts
+// forward, hadamard, inverse, clear or build (writing a larger matrix of an input). Time before the
+// first mark counts as "rest". A mark costs nothing unless the harness measures phases.
 class PhaseMarks {
  public:
   virtual ~PhaseMarks() = default;
   virtual void mark(std::string_view name) = 0;
 };
 
-// Where the matrices of one side lie, counted in elements from the pointer of that side. The offsets
-// are in memory of the variant's backend. Element (y, x) of matrix i lies at
+// Where the matrices of one side lie, in elements from the pointer of that side. The offsets are in
+// memory of the variant's backend. Element (y, x) of matrix i lies at
 //   windows:  offsets[i] + y * pitch + x
 //   channels: offsets[i * rows + y] + x, with pitch 0
 struct View {
@@ -98,24 +97,24 @@ struct View {
 
 // The arguments of compute. Pointers are to memory of the variant's backend, in the scalar type of
 // the precision class: left [lefts][rows][cols], right [rights][rows][cols], out
-// [pairs][out_rows][out_cols]. With field `result` out holds the records of harness/problem/results.hpp,
-// where the variant declares that result; with `same` left and right are the same pointer.
+// [pairs][out_rows][out_cols]. Where the variant declares the result of the problem, out holds
+// records (harness/problem/results.hpp). With `same` left and right are the same pointer.
 struct Call {
   const void* left = nullptr;
   const void* right = nullptr;
   void* out = nullptr;
   void* stream = nullptr;  // cudaStream_t for backend cuda, unused for cpu
   PhaseMarks* marks = nullptr;
-  // True where the caller knows all work that runs on the device during this call, and where none
-  // of that work waits for blocks that have not started yet. A kernel whose blocks wait for each
-  // other may then be launched in a faster way (GridLaunches of algorithms/device/launch.hpp). The
-  // harness sets it; a Session cannot know what else runs and leaves it false.
+  // True where the caller knows all work that runs on the device during this call, and none of that
+  // work waits for blocks that have not started yet. A kernel whose blocks wait for each other may
+  // then be launched in a faster way (GridLaunches of algorithms/device/launch.hpp). A Session
+  // cannot know what else runs and leaves it false.
   bool exclusive = false;
-  // Of field `masks`: a byte a pixel, 0 or 1, dense, [lefts][rows][cols] and [rights][rows][cols].
-  // Null for a side without a mask.
+  // Field `masks`: a byte a pixel, 0 or 1, [lefts][rows][cols] and [rights][rows][cols]. Null for a
+  // side without a mask.
   const std::uint8_t* left_mask = nullptr;
   const std::uint8_t* right_mask = nullptr;
-  // Of field `views`.
+  // Field `views`.
   View left_view = {};
   View right_view = {};
 
@@ -136,27 +135,26 @@ struct Call {
   }
 };
 
-// The result of plan: everything that one call can leave for the next.
+// What plan prepares: all that one call can leave for the next.
 class Plan {
  public:
   virtual ~Plan() = default;
-  // Computes every output of the problem. May be called any number of times. Whatever must happen
-  // on every call (clearing, padding, transposing) happens here. A CUDA variant enqueues its work
-  // on call.stream and does not wait for it.
+  // Computes every output of the problem. May be called any number of times. Clears, pads and
+  // transposes what each call needs anew. A CUDA variant enqueues its work on call.stream and does
+  // not wait for it.
   virtual void compute(const Call& call) = 0;
 };
 
-// What a plan may cost. once: the plan serves one call, or nobody knows how many, so that nothing is
-// tried out. measured: many calls share the plan. Ways to compute may then be timed, for seconds at most.
-// kept: as measured, and what was found is kept on disk and used by later processes.
+// What a plan may cost. once: the plan serves one call or an unknown number, and nothing is tried
+// out. measured: many calls share the plan, which may time ways to compute for seconds. kept: as
+// measured; the findings are kept on disk and used by later processes.
 enum class Planning { once, measured, kept };
 
-// What the system calls the CPU of this machine, "AMD EPYC 7763 64-Core Processor".
+// The name of the CPU of this machine: "AMD EPYC 7763 64-Core Processor".
 std::string cpu_model();
 
-// The arguments of plan: the problem, one point of the grid, the precision class, and a workspace
-// of workspace_bytes bytes, aligned to 256 bytes. The workspace belongs to the plan until the plan
-// is destroyed.
+// The arguments of plan. The workspace has workspace_bytes bytes, is aligned to 256 bytes, and
+// belongs to the plan until the plan is destroyed.
 struct PlanRequest {
   Problem problem;
   Params params;
@@ -177,20 +175,20 @@ struct Variant {
   std::vector<Axis> axes = {};
   std::vector<Drop> drops = {};
   // What the variant computes beside the surface of products of dense matrices (docs/design.md,
-  // Fields of a problem). The harness reduces surfaces to every other result (harness/reduce/reduce.hpp),
-  // so that `results` lists only what the variant writes itself. `same` needs no declaration, since
-  // inputs are never written, but for a variant that takes nothing else.
+  // Fields of a problem). `results` lists only what the variant writes itself: the harness reduces
+  // surfaces to every other result (harness/reduce/reduce.hpp). Inputs are never written, so every
+  // variant takes `same`.
   std::vector<Boundary> boundaries = {Boundary::zero};
   std::vector<ScoreKind> scores = {ScoreKind::product};
   bool masks = false;
   std::vector<ResultKind> results = {ResultKind::surface};
   std::vector<Views> views = {Views::dense};
   bool same_only = false;  // needs same=yes: left and right are one array
-  // False for library calls and for kernels with instructions that the emulation lacks
-  // (docs/design.md, Emulation).
+  // False for library calls and for kernels whose instructions the emulation lacks (docs/design.md,
+  // Emulation).
   bool emulated = true;
 
-  // Called only for forms, precision classes and fields of the lists above.
+  // Called only for the forms, precision classes and fields above.
   Support (*supports)(const PlanRequest&) = [](const PlanRequest&) { return yes(); };
   std::size_t (*workspace_bytes)(const PlanRequest&) = [](const PlanRequest&) -> std::size_t {
     return 0;
@@ -201,7 +199,7 @@ struct Variant {
   std::string id = {}, family = {}, source_file = {}, source_hash = {};
 };
 
-// Called once per translation unit, before main, in an unspecified order. The registry sorts.
+// Called once per translation unit, before main, in an unspecified order.
 bool register_variant(Variant variant, const char* id, const char* family, const char* source_file,
                       const char* source_hash);
 
@@ -217,12 +215,13 @@ bool register_variant(Variant variant, const char* id, const char* family, const
 #endif
 #define XCORR_COMPILE_IN_PARTS(count) static_assert(XCORR_PARTS == 1 || XCORR_PARTS == (count))
 
-// XCORR_NEEDS_TARGET(sm_90a); in a file whose instructions only that target has, as warpgroup products do. The build
-// then compiles the file for it in place of sm_90.
+// XCORR_NEEDS_TARGET(sm_90a); in a file whose instructions need that target, such as warpgroup
+// products. The build compiles the file for it in place of sm_90.
 #define XCORR_NEEDS_TARGET(target) static_assert(true)
 
-// XCORR_VARIANT({.summary = "...", .plan = ...}); once in a file. The build defines the four macros
-// from the file's path and tokens. A file compiled in parts registers in part 0 only.
+// XCORR_VARIANT({.summary = "...", .plan = ...}); once in a file. The build defines XCORR_ID,
+// XCORR_FAMILY, XCORR_SOURCE_FILE and XCORR_SOURCE_HASH. A file compiled in parts registers in part
+// 0 only.
 #define XCORR_VARIANT(...)                                                            \
   static const bool xcorr_registered =                                                \
       XCORR_PART != 0 ||                                                              \

@@ -1,4 +1,3 @@
-// Turns CUDA's error codes into exceptions.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,8 +9,8 @@
 
 namespace xcorr {
 
-// The name differs from check_cuda of algorithms/device, since both are functions of namespace
-// xcorr.
+// Throws where a call of CUDA failed. The name differs from check_cuda of algorithms/device, which
+// is in the same namespace.
 inline void require_cuda(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
   const std::string text = std::string(what) + ": " + cudaGetErrorString(code);

@@ -1,4 +1,4 @@
-// Owners of CUDA objects. They release the object when they are destroyed; they move and do not
+// Owners of CUDA objects, which release the object when they are destroyed. They move and do not
 // copy.
 #pragma once
 

@@ -1,5 +1,5 @@
-// A device on which variants run: its memory, its clock and facts about it. The rest of the harness
-// knows devices only through this page.
+// A device on which variants run: memory, clock and facts. The rest of the harness knows devices
+// only through this page.
 #pragma once
 
 #include <cstddef>
@@ -38,13 +38,12 @@ class Device {
   virtual nlohmann::json facts() const = 0;
   virtual Peaks peaks(Precision precision) const = 0;
   virtual Support supports(Mode mode) const = 0;
-  // Whether the variant computes the request on this device. Only this function decides it: by the
-  // variant's backend, forms, precision classes and fields, and then by variant.supports, which may
-  // throw.
+  // Whether the variant computes the request on this device. Only this function decides it: by
+  // backend, forms, precision classes and fields, then by variant.supports, which may throw.
   Support runs(const Variant& variant, const PlanRequest& request) const;
-  // Whether the variant computes any request on this device: by its backend alone.
+  // Whether the backend of the variant is that of this device.
   Support runs(const Variant& variant) const;
-  // The measured maximal rates of the device (--ceilings); empty where they cannot be measured.
+  // The measured maximal rates (--ceilings); empty where they cannot be measured.
   virtual nlohmann::json ceilings() = 0;
 
   virtual std::size_t available_bytes() const = 0;
@@ -52,33 +51,34 @@ class Device {
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;
   virtual void fill(void* device, unsigned char byte, std::size_t bytes) = 0;
-  // True where the host reads device pointers directly and transfers do not exist.
+  // True where the host reads device pointers, so that there are no transfers.
   virtual bool host_memory() const = 0;
 
-  // Makes this the current device of the calling thread. Another thread may have opened it.
+  // Makes this the current device of the calling thread, which may not have opened it.
   virtual void make_current() {}
   virtual void* stream() = 0;
-  // Waits for the stream. Throws std::runtime_error with the message of the device after a fault.
+  // Waits for the stream. After a fault it throws std::runtime_error with the message of the
+  // device.
   virtual void synchronize() = 0;
-  // Called after an error: true when no later call of this process can succeed, as after an illegal
-  // address on CUDA. An error that does not affect later calls is cleared.
+  // Comes after an error. True where no later call of this process can succeed, as after an illegal
+  // address on CUDA. Clears an error that does not affect later calls.
   virtual bool lost() { return false; }
-  // Energy that the device has used since a fixed moment in the past, in microjoules. Call it when
-  // all work has ended. Empty where no counter exists.
+  // Energy in microjoules since a fixed moment in the past; empty without a counter. Comes after
+  // all work has ended.
   virtual std::optional<double> energy_uj() { return std::nullopt; }
-  // Time of one launch of an empty kernel, launched back to back; the least of a few batches. The
-  // pace of the host limits the time of calls that are not several times longer. Empty on the CPU.
+  // Time of one launch of an empty kernel, launched back to back; the shortest of a few batches.
+  // This pace of the host limits calls that are not several times longer. Empty on the CPU.
   virtual std::optional<Seconds> empty_launch() { return std::nullopt; }
   // Time of `count` calls of `compute` in `mode`.
   virtual Seconds time(const std::function<void()>& compute, Index count, Mode mode) = 0;
-  // The shortest batch that the clock of this device resolves well.
+  // The shortest batch that the clock resolves well.
   virtual Seconds shortest_batch() const = 0;
   // Mean time of each phase of `compute` by name, "rest" included.
   virtual std::map<std::string, Seconds> phases(
       const std::function<void(PhaseMarks&)>& compute) = 0;
 
-  // Truth for the memory of this device, shared by all points of one problem. The device caches the
-  // last one.
+  // Truth for the memory of this device, shared by all points of one problem. The last one is
+  // cached.
   std::shared_ptr<Truth> truth(const Problem& problem, Precision precision,
                                AlgorithmClass algorithm_class, std::uint64_t seed);
   // Bytes of this device that computing this truth takes; 0 when it is cached. Releases a cached
@@ -89,7 +89,8 @@ class Device {
   virtual std::unique_ptr<ScoreReference> score_reference(const ScoreData& data) {
     return make_host_score_reference(data);
   }
-  // Up to this much work, about a second, the definition gives these surfaces; above, transforms.
+  // Largest work in FMAs, about a second, for which the definition gives these surfaces; transforms
+  // give larger ones.
   virtual Index score_definition_fmas() const { return Index{1} << 28; }
 
  protected:

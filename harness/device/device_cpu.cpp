@@ -61,7 +61,7 @@ std::string slug(const std::string& text) {
 
 namespace {
 
-// float32 FMAs that a core can start in a cycle: the most of all CPUs with this instruction set.
+// float32 FMAs that a core starts in a cycle: the maximum of all CPUs with this instruction set.
 double fmas_per_cycle() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) return 32;
@@ -125,7 +125,7 @@ class Cpu : public Device {
     const double clock = max_clock() > 0 ? max_clock() : kHighestClock;
     const double cores = usable_cores();
     const double lanes = fmas_per_cycle() / (precision == Precision::fp64 ? 2 : 1);
-    // The data of small problems stay in the first-level cache: two loads and one store of a full
+    // Data of small problems stay in the first-level cache: two loads and one store of a full
     // vector a cycle.
     return {cores * lanes * clock, cores * 192 * clock};
   }
@@ -180,7 +180,7 @@ class Cpu : public Device {
     constexpr int kRepetitions = 5;
     CpuMarks marks;
     int done = 0;
-    // One repetition is enough for a variant without phases and for calls longer than a second.
+    // One repetition is enough without phases, and for calls longer than a second.
     do {
       const Clock::time_point start = Clock::now();
       marks.start();

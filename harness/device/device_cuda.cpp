@@ -28,7 +28,7 @@ Seconds time_from(const CudaEvent& start, const CudaEvent& end) {
   return milliseconds * 1e-3;
 }
 
-// Each mark is an event in the stream. The kernels of a phase lie between two events.
+// A mark is an event in the stream; the kernels of a phase lie between two events.
 class CudaMarks : public PhaseMarks {
  public:
   explicit CudaMarks(cudaStream_t stream) : stream_(stream) {}
@@ -39,7 +39,7 @@ class CudaMarks : public PhaseMarks {
   cudaStream_t stream_;
 };
 
-// FMAs of one SM in one cycle for a precision class; 0 where the compute capability is not known.
+// FMAs of one SM in one cycle; 0 where the rate of the compute capability is unknown.
 double fmas_per_sm_cycle(int major, int minor, Precision precision) {
   const int capability = 10 * major + minor;
   const bool fast_fp64 =
@@ -47,7 +47,7 @@ double fmas_per_sm_cycle(int major, int minor, Precision precision) {
   const double fp32 = capability == 70 || capability == 75 || capability == 80 ? 64
                       : capability >= 86 && capability <= 121                  ? 128
                                                                                : 0;
-  // Dense products of tensor cores, for compute capabilities whose rate is known.
+  // Dense products of tensor cores, where the rate is known.
   const double tf32 = capability == 80 ? 512 : capability == 90 ? 1024 : 0;
   switch (precision) {
     case Precision::fp64:
@@ -217,7 +217,7 @@ class Cuda : public Device {
     });
     const int repetitions = once < 0.1 ? kRepetitions : 1;
     std::vector<CudaMarks> all;
-    // Short phases: a spinning kernel holds the stream until all calls are enqueued, so that no
+    // For short phases a spinning kernel holds the stream until all calls are enqueued, so that no
     // event waits for the host.
     if (once < 1e-3) launch_spin(5'000'000, stream_.get());
     for (int i = 0; i < repetitions; ++i) {
@@ -255,7 +255,7 @@ class Cuda : public Device {
   }
 
  private:
-  // Device time between two events, one before and one after the work that `work` enqueues.
+  // Device time between an event before the work that `work` enqueues and one after it.
   template <typename Work>
   Seconds time_between(Work&& work) {
     const CudaEvent stop = make_event();

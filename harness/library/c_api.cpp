@@ -1,7 +1,7 @@
-// The C interface of libxcorr for other languages. A session computes one problem on the data of
-// the caller, any number of times. Every function returns 0, or 1 with one line of text in `error`.
-// A function that gives JSON returns 2 when the buffer is too small, and writes the needed size
-// into the buffer as decimal text.
+// The C interface of libxcorr for other languages. A session computes one problem any number of
+// times on data of the caller. A function returns 0, or 1 with one line of text in `error`.
+// Functions that give JSON return 2 when the buffer is too small, and write the needed size into it
+// as decimal text.
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@
 namespace xcorr {
 namespace {
 
-// Cut where the buffer ends, between two characters of UTF-8.
+// Cuts the text where the buffer ends, between two characters of UTF-8.
 void put(const std::string& text, char* buffer, std::size_t capacity) {
   if (buffer == nullptr || capacity == 0) return;
   std::size_t length = std::min(text.size(), capacity - 1);
@@ -63,82 +63,80 @@ int guarded(char* error, std::size_t capacity, F&& steps) {
 }
 
 }  // namespace
-}  // namespace xcorr
 
 extern "C" {
 
 int xcorr_list(char* json, std::size_t capacity, char* error, std::size_t error_capacity) {
-  return xcorr::guarded(error, error_capacity, [&] {
-    xcorr::need(json, "json");
-    return xcorr::give(xcorr::catalogue(), json, capacity);
+  return guarded(error, error_capacity, [&] {
+    need(json, "json");
+    return give(catalogue(), json, capacity);
   });
 }
 
 int xcorr_machine(const char* device, char* json, std::size_t capacity, char* error,
                   std::size_t error_capacity) {
-  return xcorr::guarded(error, error_capacity, [&] {
-    xcorr::need(device, "device");
-    xcorr::need(json, "json");
-    return xcorr::give(xcorr::machine_facts(*xcorr::open_device(device)), json, capacity);
+  return guarded(error, error_capacity, [&] {
+    need(device, "device");
+    need(json, "json");
+    return give(machine_facts(*open_device(device)), json, capacity);
   });
 }
 
 int xcorr_describe(const char* request, char* json, std::size_t capacity, char* error,
                    std::size_t error_capacity) {
-  return xcorr::guarded(error, error_capacity, [&] {
-    xcorr::need(json, "json");
-    const xcorr::Problem problem = xcorr::read_problem(request);
-    return xcorr::give({{"pairs", problem.pairs()},
-                        {"out_rows", problem.out_rows()},
-                        {"out_cols", problem.out_cols()},
-                        {"sy0", problem.window.sy.first},
-                        {"sx0", problem.window.sx.first},
-                        {"fmas", problem.fmas()},
-                        {"bytes", problem.bytes(4)},
-                        {"result_bytes", problem.result_bytes(4)},
-                        {"max_overlap", problem.max_overlap()}},
-                       json, capacity);
+  return guarded(error, error_capacity, [&] {
+    need(json, "json");
+    const Problem problem = read_problem(request);
+    return give({{"pairs", problem.pairs()},
+                 {"out_rows", problem.out_rows()},
+                 {"out_cols", problem.out_cols()},
+                 {"sy0", problem.window.sy.first},
+                 {"sx0", problem.window.sx.first},
+                 {"fmas", problem.fmas()},
+                 {"bytes", problem.bytes(4)},
+                 {"result_bytes", problem.result_bytes(4)},
+                 {"max_overlap", problem.max_overlap()}},
+                json, capacity);
   });
 }
 
-// Gives {"reason": TEXT}. The text is empty where the variant computes the request on the device.
-// Plans nothing.
+// Gives {"reason": TEXT}, an empty text where the variant computes the request on the device. Plans
+// nothing.
 int xcorr_supports(const char* request, char* json, std::size_t capacity, char* error,
                    std::size_t error_capacity) {
-  return xcorr::guarded(error, error_capacity, [&] {
-    xcorr::need(json, "json");
-    const xcorr::ComputeRequest asked = xcorr::read_compute(request);
-    const auto device = xcorr::open_device(asked.device);
-    const xcorr::Support support = xcorr::supported(*asked.variant, asked.plan, *device);
-    return xcorr::give({{"reason", support.reason}}, json, capacity);
+  return guarded(error, error_capacity, [&] {
+    need(json, "json");
+    const ComputeRequest asked = read_compute(request);
+    const auto device = open_device(asked.device);
+    const Support support = supported(*asked.variant, asked.plan, *device);
+    return give({{"reason", support.reason}}, json, capacity);
   });
 }
 
-// Plans a request and leaves a handle in `session`, null where it fails. xcorr_compute uses it any
-// number of times, and xcorr_close destroys it. A handle that was closed, or never opened, is an error.
+// Plans a request and leaves a handle in `session`, or null after an error. xcorr_compute uses it
+// any number of times, xcorr_close destroys it. A handle that is not open is an error.
 int xcorr_open(const char* request, void** session, char* error, std::size_t error_capacity) {
-  return xcorr::guarded(error, error_capacity, [&] {
-    xcorr::need(static_cast<const void*>(session), "session");
+  return guarded(error, error_capacity, [&] {
+    need(static_cast<const void*>(session), "session");
     *session = nullptr;
-    const xcorr::ComputeRequest asked = xcorr::read_compute(request);
-    *session =
-        xcorr::keep_session(std::make_unique<xcorr::Session>(*asked.variant, asked.plan,
-                                                             xcorr::open_device(asked.device)),
-                            asked.device != "cpu");
+    const ComputeRequest asked = read_compute(request);
+    *session = keep_session(
+        std::make_unique<Session>(*asked.variant, asked.plan, open_device(asked.device)),
+        asked.device != "cpu");
     return 0;
   });
 }
 
 int xcorr_compute(void* session, const void* left, const void* right, void* out, char* error,
                   std::size_t error_capacity) {
-  return xcorr::guarded(error, error_capacity, [&] {
-    xcorr::compute_with(session, {left, right, out});
+  return guarded(error, error_capacity, [&] {
+    compute_with(session, {left, right, out});
     return 0;
   });
 }
 
-// Of a problem with masks or views. Pointers are to host memory; what the fields of the problem do
-// not use may be null or 0 (struct Arrays in harness/library/session.hpp).
+// Arrays of a problem with masks or views, in host memory (struct Arrays in
+// harness/library/session.hpp). Members that the fields of the problem do not use may be null or 0.
 struct xcorr_arrays {
   const void *left, *right;
   void* out;
@@ -150,52 +148,51 @@ struct xcorr_arrays {
 
 int xcorr_compute_with(void* session, const xcorr_arrays* arrays, char* error,
                        std::size_t error_capacity) {
-  return xcorr::guarded(error, error_capacity, [&] {
-    xcorr::need(arrays, "arrays");
+  return guarded(error, error_capacity, [&] {
+    need(arrays, "arrays");
     const xcorr_arrays& a = *arrays;
-    xcorr::compute_with(session, {a.left,
-                                  a.right,
-                                  a.out,
-                                  a.left_mask,
-                                  a.right_mask,
-                                  {a.left_offsets, a.left_pitch},
-                                  {a.right_offsets, a.right_pitch},
-                                  a.left_elements,
-                                  a.right_elements});
+    compute_with(session, {a.left,
+                           a.right,
+                           a.out,
+                           a.left_mask,
+                           a.right_mask,
+                           {a.left_offsets, a.left_pitch},
+                           {a.right_offsets, a.right_pitch},
+                           a.left_elements,
+                           a.right_elements});
     return 0;
   });
 }
 
 int xcorr_close(void* session, char* error, std::size_t error_capacity) {
-  return xcorr::guarded(error, error_capacity, [&] {
-    xcorr::close_session(session);
+  return guarded(error, error_capacity, [&] {
+    close_session(session);
     return 0;
   });
 }
 
-// The float64 surface of a request, by `method` definition or fft: left [lefts][rows][cols], right
-// [rights][rows][cols], out [pairs][out_rows][out_cols]. A request with views has dense matrices
-// here. A mask is a byte a pixel, 0 or 1, and null for a side without one.
+// The float64 surface of a request by `method` definition or fft: left [lefts][rows][cols], right
+// [rights][rows][cols], out [pairs][out_rows][out_cols]; dense, also for a request with views. A
+// mask is a byte a pixel, 0 or 1, and null for a side without one.
 int xcorr_reference_masked(const char* request, const double* left, const double* right,
                            const std::uint8_t* left_mask, const std::uint8_t* right_mask,
                            double* out, char* error, std::size_t error_capacity) {
-  return xcorr::guarded(error, error_capacity, [&] {
-    const auto [problem, by_transform] = xcorr::read_reference(request);
-    xcorr::need(left, "left");
-    xcorr::need(right, "right");
-    xcorr::need(out, "out");
-    const xcorr::Masks masks = problem.fields.masks;
-    if (xcorr::masks_left(masks) != (left_mask != nullptr) ||
-        xcorr::masks_right(masks) != (right_mask != nullptr)) {
-      xcorr::refuse("masks", xcorr::to_string(masks),
-                    "give a mask for each side that has one, and for no other");
+  return guarded(error, error_capacity, [&] {
+    const auto [problem, by_transform] = read_reference(request);
+    need(left, "left");
+    need(right, "right");
+    need(out, "out");
+    const Masks masks = problem.fields.masks;
+    if (masks_left(masks) != (left_mask != nullptr) ||
+        masks_right(masks) != (right_mask != nullptr)) {
+      refuse("masks", to_string(masks), "give a mask for each side that has one, and for no other");
     }
     if (!problem.surface().is_plain()) {
-      xcorr::score_surfaces(problem, left, right, left_mask, right_mask, by_transform, out);
+      score_surfaces(problem, left, right, left_mask, right_mask, by_transform, out);
     } else if (by_transform) {
-      xcorr::FftReference(problem, left, right).correlate(0, problem.pairs(), out);
+      FftReference(problem, left, right).correlate(0, problem.pairs(), out);
     } else {
-      xcorr::correlate_definition(problem, left, right, 0, problem.pairs(), out);
+      correlate_definition(problem, left, right, 0, problem.pairs(), out);
     }
     return 0;
   });
@@ -207,3 +204,4 @@ int xcorr_reference(const char* request, const double* left, const double* right
 }
 
 }  // extern "C"
+}  // namespace xcorr

@@ -1,4 +1,4 @@
-// What the build contains and what machine this is, as JSON: the output of --list and --machine.
+// The output of --list and --machine: the variants of the build, and facts about this machine.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

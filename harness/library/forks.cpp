@@ -12,23 +12,22 @@
 namespace xcorr {
 namespace {
 
-std::shared_mutex
-    calls;           // shared by calls; a fork that can have it alone knows that there are none
-bool alone = false;  // written and read by the thread that forks
+std::shared_mutex calls;  // shared by calls; a fork that locks it alone knows that there are none
+bool alone = false;       // written and read by the thread that forks
 std::atomic<bool> unusable = false;
 std::atomic<pid_t> cuda_process = 0;
 
 void before_fork() {
   alone = calls.try_lock();
-  // The threads of this thread's team do not exist in the child, and OpenMP would wait for them for
-  // ever. They are made again when they are next needed.
+  // The threads of this thread's OpenMP team do not exist in the child, which would wait for them
+  // for ever. They are made again when needed.
   if (alone && !omp_in_parallel()) omp_pause_resource_all(omp_pause_hard);
 }
 void after_fork_in_parent() {
   if (alone) calls.unlock();
 }
-// The lock of a writer is released by the thread that has it, and the thread of a child has another
-// number. So the child gets a new lock.
+// The thread of a child has another number than the writer that holds the lock, so the child gets a
+// new lock.
 void after_fork_in_child() {
   if (!alone) unusable = true;
   new (&calls) std::shared_mutex;

@@ -26,7 +26,7 @@ std::string shown(const json& value) {
   return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
 }
 
-// An object each of whose keys is read once. `end` refuses keys that were not read.
+// An object whose keys are read once each. `end` refuses keys that were not read.
 class Reader {
  public:
   explicit Reader(const char* text) {
@@ -34,8 +34,8 @@ class Reader {
     std::set<std::string> keys;
     std::string twice;
     const auto see = [&](int depth, json::parse_event_t event, json& parsed) {
-      // Nothing that is asked for is deeper than a list in an object. Deeper values are not kept, so
-      // that no text leads to a deep recursion.
+      // No request is deeper than a list in an object. Deeper values are not kept, so that no text
+      // causes a deep recursion.
       if (depth > 2) return false;
       if (depth == 1 && event == json::parse_event_t::key &&
           !keys.insert(parsed.get<std::string>()).second) {
@@ -125,8 +125,8 @@ Problem read_problem(const char* text) {
   return problem;
 }
 
-// Every member is set by a statement of its own. GCC 12 destroys the members of an aggregate twice
-// where a later initialiser of the same braces throws.
+// Members are set one by one: GCC 12 destroys members of an aggregate twice where a later
+// initialiser of its braces throws.
 ComputeRequest read_compute(const char* text) {
   Reader reader(text);
   ComputeRequest request;

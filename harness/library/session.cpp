@@ -16,8 +16,8 @@
 namespace xcorr {
 namespace {
 
-// Refuses arrays that are missing though the problem needs them, views that leave their
-// array, and windows in which a kernel of a GPU cannot number the elements.
+// Refuses missing arrays, views that leave their array, and windows whose elements a GPU kernel
+// cannot number.
 void check_side(const Problem& problem, Side side, const Arrays& arrays, Backend backend) {
   const bool left = side == Side::left;
   const std::string name = left ? "left" : "right";
@@ -58,8 +58,8 @@ void check_side(const Problem& problem, Side side, const Arrays& arrays, Backend
                     std::to_string(elements) + " elements; use a smaller offset");
   }
   if (!windows || backend != Backend::cuda) return;
-  // Kernels number the elements of a window, and those between its rows, with 32 bits. The sum does
-  // not overflow: every window lies in the array.
+  // Kernels number the elements of a window and those between its rows with 32 bits. The sum does
+  // not overflow, since every window lies in the array.
   constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
   if (const Index span = rows_below * pitch + shape.cols; span > kMost) {
     throw UserError(where + "windows of " + std::to_string(shape.rows) + " rows span " +
@@ -95,7 +95,7 @@ Session::Session(const Variant& variant, PlanRequest request, std::unique_ptr<De
   }
   const Problem& problem = request_.problem;
   const std::size_t workspace = plan_workspace_bytes(variant, request_);
-  // A device that reads host memory uses the arrays of the caller; another device gets copies.
+  // A device that reads host memory uses the arrays of the caller. Other devices get copies.
   const bool dense = problem.fields.views == Views::dense;
   std::size_t data = device_->host_memory() ? 0 : result_bytes();
   if (!device_->host_memory() && dense) {
@@ -217,7 +217,7 @@ struct Table {
   std::map<std::uintptr_t, std::shared_ptr<Kept>> sessions;
   std::uintptr_t last = 0;
 };
-// Never destroyed: what is open when the process ends goes with it, and CUDA may have ended before.
+// Never destroyed, since CUDA may end before it: the process releases open sessions.
 Table& table() {
   static Table* const made = new Table;
   return *made;

@@ -1,6 +1,5 @@
-// One problem with one variant, prepared to be computed many times on the data of the caller. A
-// session holds the device, its memory and the plan, so that a call of compute allocates and plans
-// nothing.
+// One problem with one variant, prepared to be computed many times on data of the caller. A session
+// holds the device, its memory and the plan, so that compute allocates and plans nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +15,28 @@ namespace xcorr {
 // Whether the variant computes the request on the device. Plans and allocates nothing.
 Support supported(const Variant& variant, PlanRequest request, Device& device);
 
-// The host arrays of one computation, in the scalar type of the precision class.
+// The host arrays of one call, in the scalar type of the precision class.
 struct Arrays {
   const void* left = nullptr;   // [lefts][rows][cols], or with field `views` an array of any size
   const void* right = nullptr;  // [rights][rows][cols]; with field `same` it is not read
   void* out = nullptr;  // [pairs][out_rows][out_cols], or records (harness/problem/results.hpp)
-  // With field `masks`: [lefts][rows][cols] and [rights][rows][cols], 0 or 1 a pixel.
+  // Field `masks`: [lefts][rows][cols] and [rights][rows][cols], 0 or 1 a pixel.
   const std::uint8_t* left_mask = nullptr;
   const std::uint8_t* right_mask = nullptr;
-  // With field `views`: offsets and pitch as in Call, and the number of elements of the array.
+  // Field `views`: offsets and pitch as in Call, and the number of elements of the array.
   View left_view = {}, right_view = {};
   Index left_elements = 0, right_elements = 0;
 };
 
 class Session {
  public:
-  // Plans once. Throws UserError where the variant does not support the request, and OutOfMemory
-  // where the device lacks the memory. The constructor sets `request.workspace` and
-  // `request.stream`.
+  // Plans. Sets workspace and stream of the request. UserError where the variant does not support
+  // the request, OutOfMemory where the device lacks memory.
   Session(const Variant& variant, PlanRequest request, std::unique_ptr<Device> device);
   ~Session();
-  // Only one thread may call at a time. Throws UserError for a mask or offsets that are missing,
-  // for a view that leaves its array, on a GPU for windows that span more than 2^31 - 1 elements,
-  // and where more outputs are above the threshold of result `above` than its capacity.
+  // Only one thread may call at a time. UserError for missing masks or offsets, a view that leaves
+  // its array, windows that span more than 2^31 - 1 elements on a GPU, and more detections of
+  // result `above` than its capacity.
   void compute(const Arrays& arrays);
 
  private:

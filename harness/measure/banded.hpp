@@ -28,8 +28,8 @@ struct Banded {
 
   char* data() const { return static_cast<char*>(memory.get()) + kBand; }
 
-  // Fills the memory and its bands with NaN. Where the device uses host memory, AddressSanitizer
-  // reports every access to the bands from then on.
+  // Fills memory and bands with NaN. In host memory AddressSanitizer then reports every access to
+  // the bands.
   void poison(Device& device) {
     forbid(false);
     device.fill(memory.get(), kPoison, bytes + 2 * kBand);

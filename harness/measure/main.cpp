@@ -1,5 +1,5 @@
-// xcorr-bench: measures variants, on the problem that its options describe or on the points that a
-// file lists. The experiments' driver starts it and turns its records into rows.
+// xcorr-bench measures variants on the problem of its options, or on the points of a file. The
+// driver of the experiments starts it and turns its records into rows.
 #include <benchmark/benchmark.h>
 
 #include <CLI/CLI.hpp>
@@ -26,7 +26,7 @@
 namespace xcorr {
 namespace {
 
-// Writes the JSON lines of --records, where a path was given.
+// Writes the JSON lines of --records, if given.
 class Records {
  public:
   explicit Records(const std::string& path) {
@@ -79,8 +79,8 @@ class PointReporter : public benchmark::ConsoleReporter {
     SetErrorStream(&said);
     const bool goes_on = ConsoleReporter::ReportContext(context);
     SetErrorStream(&std::cerr);
-    // A distribution's package of the library is a debug build. Its loop only counts here, the time
-    // comes from the device, and machine_facts() says once which library it is.
+    // Debug builds of the library, as in a distribution's package, only count here: the time comes
+    // from the device, and machine_facts() names the library.
     std::istringstream lines(said.str());
     for (std::string line; std::getline(lines, line);) {
       if (line.find("Library was built as DEBUG") == std::string::npos) std::cerr << line << "\n";
@@ -136,7 +136,7 @@ void run_point(benchmark::State& state, Point& point) {
   }
 }
 
-// What the options ask for: each of their variants with each of their parameters.
+// The points of the options: each variant with each of its parameters.
 void add_points(const Options& options, int number, Device& device, std::vector<Asked>& points) {
   if (options.variants.empty() || options.form.empty() || options.left.empty()) {
     throw UserError("nothing to measure: --variant, --form and --left are needed; see --help");
@@ -374,8 +374,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
 #ifdef __GLIBC__
-  // Checks need large arrays again and again. Memory that goes back to the system each time is
-  // cleared again each time.
+  // Checks need large arrays again and again. Memory that goes back to the system is cleared each
+  // time.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_ARENA_MAX, 1);  // the others give it back
   mallopt(M_TRIM_THRESHOLD, -1);

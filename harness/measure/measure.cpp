@@ -15,7 +15,7 @@ namespace xcorr {
 namespace {
 
 constexpr int kPlanRepetitions = 3;
-// Larger transfers would take longer than the measurement that they accompany.
+// Larger transfers would take longer than the measurement.
 constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;
 
 template <typename F>
@@ -32,13 +32,13 @@ double median(std::vector<double> values) {
   return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// Replaces what is worse in `check`: each error by its ratio to its bound.
+// Keeps the worse errors, relative to their bounds.
 void worsen(std::optional<Check>& into, const Check& check) {
   if (!into) {
     into = check;
     return;
   }
-  // A wrong check is the last one of a point, so it always replaces.
+  // A wrong check is the last one of a point and always replaces.
   if (!check.passed() || check.error * into->bound > into->error * check.bound) {
     into->error = check.error;
     into->bound = check.bound;
@@ -178,7 +178,7 @@ Outcome Point::prepare() {
         device_.time([&] { memory_->plan->compute(memory_->call); }, 1, request_.mode);
     batch_ = std::clamp<Index>(static_cast<Index>(device_.shortest_batch() / std::max(once, 1e-9)),
                                1, 10000);
-    // The outputs that finish() checks are then those of the timed loop.
+    // So finish() checks outputs of the timed loop.
     device_.fill(memory_->out.data(), kPoison, memory_->out.bytes);
     device_.synchronize();
     outcome_ = Outcome::passed;
@@ -187,10 +187,10 @@ Outcome Point::prepare() {
   return outcome_;
 }
 
-// The timed input comes last: the timed loop uses the inputs that were filled in last.
+// The timed input comes last: the timed loop uses the last inputs that were filled in.
 std::vector<InputKind> Point::inputs() const {
   const bool definition = is_definition(request_.variant->algorithm_class);
-  // With more than 2^24 products of an output, only sparse inputs have exact float32 sums.
+  // Beyond 2^24 products of an output only sparse inputs have exact float32 sums.
   const bool many = definition && request_.problem.max_overlap() > kExactSum;
   std::vector<InputKind> kinds = {many ? InputKind::sparse : InputKind::integer,
                                   InputKind::zero_mean};
@@ -251,8 +251,8 @@ void Point::measure_phases() {
   for (const auto& [name, seconds] : phases) phases_us_[name] = seconds * 1e6;
 }
 
-// A batch takes a tenth of the requested time, so that there are few pauses between batches. The
-// energy counter of a GPU changes only every few tens of milliseconds.
+// A batch takes a tenth of the requested time, so that pauses between batches are few. The energy
+// counter of a GPU changes only every few tens of milliseconds.
 void Point::measure_energy() {
   if (request_.energy_time <= 0 || repetitions_.empty()) return;
   const Seconds once = repetitions_.front().compute_us * 1e-6;
@@ -318,8 +318,8 @@ nlohmann::json Point::record() const {
   const auto number = [](const std::optional<double>& value) {
     return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
   };
-  // A mark takes time itself, on a GPU more than a short phase. So the times between marks give
-  // only the shares of the phases, and the time without marks is divided by these shares.
+  // A mark takes time itself, on a GPU more than a short phase. So marked times only give the
+  // shares of phases in the time without marks.
   double marked_us = 0;
   for (const auto& [name, us] : phases_us_) marked_us += us;
   const auto phase = [&](const char* name, double compute_us) {

@@ -1,4 +1,4 @@
-// One point: a variant, its parameters, a problem, a mode and an input. It is checked, timed, and
+// One point: a variant, its parameters, a problem, a mode and an input. It is checked, timed and
 // checked again (docs/design.md, Checks and Time).
 #pragma once
 
@@ -42,25 +42,24 @@ class Point {
   // `variant/params/precision/problem/mode`
   std::string name() const;
 
-  // Allocates, plans and verifies. Only the first call does this, since Google Benchmark calls a
-  // benchmark several times. A fault of the variant is not thrown; the outcome names it. `passed`
-  // means that the point may be timed. The record says `failed` until finish() has checked the
-  // rest.
+  // Allocates, plans and verifies, in the first call only: Google Benchmark calls a benchmark
+  // several times. A fault of the variant is not thrown but named by the outcome. `passed` means
+  // that the point may be timed; the record says `failed` until finish() has checked the rest.
   Outcome prepare();
   // Calls of compute in one timed batch.
   Index batch() const { return batch_; }
-  // Time of `count` calls. 0 after a fault of the variant; the outcome then names it.
+  // Time of `count` calls. 0 after a fault of the variant, which the outcome names.
   Seconds time(Index count);
 
-  // Called after the last repetition. Verifies the outputs of the timed loop and the inputs,
-  // applies the roofline guard and releases the memory.
+  // Comes after the last repetition. Verifies the outputs of the timed loop and the inputs, applies
+  // the roofline guard and releases the memory.
   void finish(std::vector<Repetition> repetitions);
 
   Outcome outcome() const { return outcome_; }
   const std::string& reason() const { return reason_; }
-  // True when no later call to the device can succeed after the fault of this point.
+  // True where no later call to the device can succeed.
   bool device_lost() const { return device_lost_; }
-  // One line of --records. Times are left out where the point did not pass.
+  // One line of --records, without times where the point did not pass.
   nlohmann::json record() const;
 
  private:

@@ -1,4 +1,4 @@
-// What xcorr-bench is asked for: its options, and the lines of --points that replace some of them.
+// The options of xcorr-bench, and the lines of --points that replace some of them.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,8 @@ struct Options {
   double min_time = 0, energy_time = 0;
 };
 
-// The options with what a line of --points says in their place: one JSON object with the names of
-// the options, of which variant and params are single texts.
-// UserError for a line that is none, or has an unknown key.
+// The options after a line of --points: one JSON object with names of options, of which variant and
+// params are single texts. UserError for any other text or an unknown key.
 Options with_line(Options options, const std::string& text, int number);
 
 }  // namespace xcorr

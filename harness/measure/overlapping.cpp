@@ -45,8 +45,8 @@ Overlapping check_overlapping(Device& device, Truth& truth, const Problem& probl
     return no_memory;
   }
 
-  // One set holds integers, so that an element of the wrong set is far beyond every bound. Integers
-  // have no bound where the sums of so many products are not exact.
+  // One set holds integers, so that an element of the wrong set is far beyond every bound, unless
+  // sums of so many products are not exact.
   const InputKind whole =
       problem.max_overlap() > kExactSum ? InputKind::uniform : InputKind::integer;
   const InputKind other_kind = kind == whole ? InputKind::zero_mean : whole;

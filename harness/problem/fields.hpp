@@ -1,9 +1,6 @@
-// What is made of the products (docs/design.md, Fields of a problem): boundary, score, masks,
-// result, one array twice, and views. The defaults are the plain surface of products with zeros
-// outside the matrices.
-//
-// In a problem's id, in rows and on command lines a field is `name=value`. A field with its default
-// is left out.
+// What is computed from the products (docs/design.md, Fields of a problem). The defaults are the
+// surface of products with zeros outside the matrices. In a problem's id, in rows and on command
+// lines a field is `name=value`, and a field with its default is left out.
 #pragma once
 
 #include <cmath>
@@ -13,45 +10,46 @@
 
 namespace xcorr {
 
-// What lies outside the matrices. zero: zeros. circular: both matrices have one shape, and the
-// indices of R are taken modulo it.
+// What lies outside the matrices. zero: zeros. circular: indices of R are taken modulo its shape,
+// which is that of L.
 enum class Boundary { zero, circular };
 
-// product: sum L R. covariance: the same, after the mean of each whole matrix is removed.
+// product: sum L R. covariance: the same, after the mean of each whole matrix is subtracted.
 // ncc: product / (norm of L in the overlap x norm of R in the overlap). zncc: the same, after the
-// mean in the overlap is removed from each. phase: of the matrices without their means, the cross
-// spectrum X becomes X / max(|X|, f)^(1 - p) with the floor f of phase_floor(), and its bin of
-// frequency 0 becomes 0.
+// mean in the overlap is subtracted from each.
+// phase: the cross spectrum X of the matrices without their means becomes X / max(|X|, f)^(1 - p)
+// with the floor f of phase_floor(). Its bin of frequency 0 becomes 0.
 enum class ScoreKind { product, covariance, ncc, zncc, phase };
 
 struct Score {
   ScoreKind kind = ScoreKind::product;
-  // ncc, zncc: the least overlap in valid elements, as a share of the largest one in the window;
-  // scores of less overlap are 0. In (0, 1].
+  // ncc, zncc: the least overlap in valid elements, as a share in (0, 1] of the largest in the
+  // window. Scores of less overlap are 0.
   double min_overlap = 0.3;
   // phase: the exponent p in [0, 1). 0 is phase correlation.
   double exponent = 0;
   constexpr bool operator==(const Score&) const = default;
 };
 // The floor f of phase correlation, divided by the product of the norms of both matrices without
-// their means; `points` is the number of their pixels. The mean of |X| is at most that product, and
-// the error of a bin of a float32 transform is about 0.6 x 2^-24 log2(points) of it. The factor 4 was
-// calibrated (docs/design.md, Fields of a problem) and is frozen: a larger one takes the bins of a
-// photograph with little texture for rounding errors, a smaller one makes rounding errors count.
+// their means. `points` is the number of pixels of a matrix. The mean of |X| is at most that
+// product, and a float32 transform has an error of about 0.6 x 2^-24 log2(points) of it in a bin.
+// The factor 4 was calibrated (docs/design.md, Fields of a problem) and is frozen: a larger one
+// takes bins of a photograph with little texture for rounding errors, a smaller one lets rounding
+// errors count.
 inline double phase_floor(double points) { return 4 * 0x1p-24 * std::log2(points); }
 
 constexpr bool is_normalised(ScoreKind kind) {
   return kind == ScoreKind::ncc || kind == ScoreKind::zncc;
 }
 
-// Which side has a mask: a byte a pixel, 0 for a pixel that no sum uses, 1 for a valid one. With
-// ncc and zncc.
+// Which side has a mask, with ncc and zncc: a byte a pixel, 1 for valid, 0 for a pixel that no sum
+// uses.
 enum class Masks { none, left, right, both };
 constexpr bool masks_left(Masks m) { return m == Masks::left || m == Masks::both; }
 constexpr bool masks_right(Masks m) { return m == Masks::right || m == Masks::both; }
 
-// surface: all outputs. peak: the largest output of each pair with its position. peaks: the `count`
-// largest local maxima. above: the outputs of at least a threshold. sum: the sum of the outputs.
+// surface: all outputs. peak: the largest output of each pair and its position. peaks: the `count`
+// largest local maxima. above: all outputs of at least a threshold. sum: the sum of the outputs.
 // Records: harness/problem/results.hpp.
 enum class ResultKind { surface, peak, peaks, above, sum };
 // How a peak is located between outputs.
@@ -67,14 +65,14 @@ struct Result {
   // deviation.
   bool of_deviations = false;
   std::int64_t capacity = 0;  // of above, for all pairs together
-  // above:t:c:d: an output that is closer than this to a larger one is not listed. 1: all are.
+  // above:t:c:d: an output closer than this to a larger one is not listed. 1 lists all.
   int distance = 1;
   constexpr bool operator==(const Result&) const = default;
 };
 
-// dense: [matrices][rows][cols] without gaps. windows: each matrix is a window of a larger array,
-// with an offset of its own and one row pitch for all (windows of a frame). channels: each row of
-// each matrix has an offset of its own (channels with moveouts).
+// dense: [matrices][rows][cols] without gaps. windows: each matrix is a window of a larger array;
+// one offset each, one row pitch for all. channels: each row of each matrix has an offset (moveouts
+// of channels).
 enum class Views { dense, windows, channels };
 
 struct Fields {
@@ -87,10 +85,10 @@ struct Fields {
   constexpr bool operator==(const Fields&) const = default;
 };
 
-// Sets the field `name` from text: set_field(fields, "score", "zncc:0.5"). UserError for an unknown
-// name or value. Fields that do not fit each other are refused by make_problem.
+// Sets the field `name`: set_field(fields, "score", "zncc:0.5"). UserError for an unknown name or
+// value. make_problem refuses fields that do not fit each other.
 void set_field(Fields& fields, std::string_view name, std::string_view value);
-// The value of the field `name` as text, at its default too: "product".
+// The value of the field `name` as text, also at its default: "product".
 std::string field_text(const Fields& fields, std::string_view name);
 // Names of the fields in the order of an id.
 inline constexpr std::string_view kFieldNames[] = {"boundary", "score", "masks",

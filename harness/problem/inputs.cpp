@@ -16,7 +16,7 @@ constexpr std::string_view kNames[] = {"uniform",  "zero-mean", "integer", "flat
                                        "bimodal",  "contrast",  "unequal", "blank"};
 static_assert(std::size(kNames) == std::size(kInputKinds));
 
-// Positions of the left axis that meet the right one at some shift of the window.
+// Positions of the left axis that meet the right axis at some shift of the window.
 void hot_range(Index left, Index right, Shifts shifts, Index& first, Index& count) {
   first = std::max<Index>(0, -shifts.last);
   count = std::min(left - 1, right - 1 - shifts.first) - first + 1;
@@ -44,7 +44,7 @@ Index sparse_rounds(const Problem& problem, Index limit) {
 
 Inputs make_inputs(const Problem& problem, InputKind kind, std::uint64_t seed, Side side,
                    Index amplitude, Index round) {
-  // One array has one kind of numbers: those of the side that is not nearly all zeros.
+  // One array takes its values from the side that is not nearly all zeros.
   if (problem.fields.same) {
     const bool of_right = kind == InputKind::flat_spectrum || kind == InputKind::subnormal ||
                           kind == InputKind::fill || kind == InputKind::bimodal;
@@ -54,7 +54,7 @@ Inputs make_inputs(const Problem& problem, InputKind kind, std::uint64_t seed, S
   inputs.shape = side == Side::left ? problem.left : problem.right;
   inputs.round = round;
   inputs.rounds = sparse_rounds(problem);
-  // Sums of products of the largest floats overflow; scores of windows without them are as they were.
+  // Scores stay finite with fill values for which sums of products would overflow.
   if (is_normalised(problem.fields.score.kind)) inputs.largest_fill = 0x1.fffffep127;
   hot_range(problem.left.rows, problem.right.rows, problem.window.sy, inputs.hot_row,
             inputs.hot_rows);

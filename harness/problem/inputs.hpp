@@ -1,5 +1,5 @@
-// Seeded inputs. Each value is a pure function of kind, seed, side, index and the problem, so that
-// host and device can compute any part of the inputs again without storing it.
+// Seeded inputs. A value is a pure function of kind, seed, side, index and problem, so that host
+// and device compute any part of the inputs again without storing it.
 #pragma once
 
 #include <cmath>
@@ -42,12 +42,11 @@ inline constexpr InputKind kInputKinds[] = {
     InputKind::bimodal,  InputKind::contrast,  InputKind::unequal, InputKind::blank};
 enum class Side { left, right };
 
-// Every sum of products is exact in float32, whatever its order, where the definition is computed.
+// Every sum of products is exact in float32, in any order, where the definition is computed.
 XCORR_HD constexpr bool is_exact(InputKind kind) {
   return kind == InputKind::integer || kind == InputKind::sparse;
 }
-// All products of one output have the same sign. Then |L| correlated with |R| is the absolute value
-// of the output.
+// All products of one output have the same sign, so |L| correlated with |R| is the absolute output.
 XCORR_HD constexpr bool is_same_sign(InputKind kind) {
   return kind == InputKind::uniform || kind == InputKind::offset ||
          kind == InputKind::alternating || kind == InputKind::constant ||
@@ -57,8 +56,7 @@ XCORR_HD constexpr bool is_same_sign(InputKind kind) {
 XCORR_HD constexpr bool has_few_bins(InputKind kind) {
   return is_same_sign(kind) || kind == InputKind::fill;  // a run of one value
 }
-// All products are nearly equal, and so are their rounding errors, which add up instead of
-// averaging out.
+// All products are nearly equal. Their rounding errors add up instead of averaging out.
 XCORR_HD constexpr bool is_systematic(InputKind kind) {
   return is_same_sign(kind) && kind != InputKind::uniform;
 }
@@ -66,15 +64,15 @@ XCORR_HD constexpr bool is_systematic(InputKind kind) {
 // Partial sums of whole numbers up to this one are exact in float32.
 constexpr Index kExactSum = Index{1} << 24;
 
-// Largest amplitude for which every partial sum of K products of integers stays below 2^24 and is
-// exact in float32: floor(sqrt(2^24 / K)), at least 1.
+// The largest amplitude, at least 1, with which every partial sum of K products of integers stays
+// below 2^24 and is exact in float32: floor(sqrt(2^24 / K)).
 Index integer_amplitude(Index largest_overlap);
 
-// How many rounds of sparse inputs are needed: in each round an output has at most `limit`
-// products, and together the rounds use every element of the left.
+// How many rounds of sparse inputs are needed. An output has at most `limit` products in a round,
+// and together the rounds use every element of the left matrices.
 Index sparse_rounds(const Problem& problem, Index limit = kExactSum);
 
-// SplitMix64 (Steele et al. 2014) of the position: full 64-bit avalanche, no state.
+// SplitMix64 (Steele et al. 2014) of the position: 64-bit avalanche without state.
 XCORR_HD constexpr std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -132,11 +130,11 @@ struct Inputs {
         return !left && is_filled(key, index) ? fill_value(of_matrix(key, index)) : zero_mean;
       case InputKind::bimodal: {
         const bool high = left ? of_matrix(key, index) & 1 : index % shape.cols >= shape.cols / 2;
-        // Low ones have digits that no difference from a number between the modes has.
+        // The low mode has digits that a difference from a number of the high mode loses.
         return high ? near_1e4(bits) + 1 : 2 * unit;
       }
       case InputKind::contrast: {
-        // A multiple of 2^-23 near 1. From 2^-21 on a side would be constant.
+        // Multiples of 2^-23 near 1. From size 2^-21 on a side would be constant.
         const auto size = static_cast<int>(6 + of_matrix(key, index) % 14);
         return 1.0 + floor(zero_mean * ldexp(0x1p23, -size)) * 0x1p-23;
       }
@@ -158,26 +156,26 @@ struct Inputs {
   XCORR_HD std::uint64_t of_matrix(std::uint64_t key, Index index) const {
     return mix(key + 0x632be59bd9b4e019u * static_cast<std::uint64_t>(index / shape.size() + 1));
   }
-  // One element, or a run of a fifth of the matrix, which are whole rows and parts of two others.
+  // One element, or a run of a fifth of the matrix.
   XCORR_HD bool is_filled(std::uint64_t key, Index index) const {
     const std::uint64_t of = of_matrix(key, index);
     const Index size = shape.size(), count = of & 1 ? (size + 4) / 5 : 1;
     const Index first = static_cast<Index>((of >> 8) % static_cast<std::uint64_t>(size));
     return (index % size - first + size) % size < count;
   }
-  // What users' matrices hold where there is no value: the lowest float32, whole numbers, faults.
+  // Values that users' matrices hold for missing data: the lowest float32, sentinels, saturation.
   XCORR_HD double fill_value(std::uint64_t of_matrix) const {
     constexpr double kFills[] = {-0x1.fffffep127, 1e11, 1e20, -2147483648.0, 65535.0};
     const double fill = static_cast<float>(kFills[(of_matrix >> 1) % 5]);
     return fabs(fill) <= largest_fill ? fill : fill < 0 ? -largest_fill : largest_fill;
   }
-  // Noise of whole multiples of 2^-10, which floats near 1e4 have.
+  // 9999 to 10001 in multiples of 2^-10, which floats near 1e4 represent.
   XCORR_HD static double near_1e4(std::uint64_t bits) {
     return 9999.0 + static_cast<double>(bits >> 53) * 0x1p-10;
   }
   // Samples of a day at 100 Hz: the mean falls from 15e3 to 5e3 in 2,048,000 samples and rises
-  // again. Every number is a multiple of 2^-10. Left matrix m starts 97 (m + 1) columns behind the
-  // beginning of the first right matrix, so that a score there is 1.
+  // again. Values are multiples of 2^-10. Left matrix m starts 97 (m + 1) columns after the start
+  // of the first right matrix, where its score is 1.
   XCORR_HD double drifting(Index index) const {
     constexpr Index kHalfTurn = 2'048'000;
     const bool left = side == Side::left;
@@ -198,9 +196,9 @@ struct Inputs {
         hot_col + static_cast<Index>((place & 0xffffffffu) % static_cast<std::uint64_t>(hot_cols));
     return row_of(index) == row && index % shape.cols == col ? 1.0 : 0.0;
   }
-  // Linear sweep from frequency 0 to the highest along both axes, of a size and sign of its matrix.
-  // From this phase on no bin of the padded spectrum is small. Rounded to multiples of 2^-16, so
-  // that hosts and devices, whose cosines differ in the last bit, agree.
+  // A linear sweep from frequency 0 to the highest along both axes, with a size and sign per
+  // matrix. With this phase no bin of the padded spectrum is small. Rounded to multiples of 2^-16,
+  // since cosines of hosts and devices differ in the last bit.
   XCORR_HD double chirp(std::uint64_t key, Index index) const {
     const std::uint64_t of = of_matrix(key, index);
     const double size = 0.5 + static_cast<double>(of >> 60) * 0x1p-5;
@@ -209,7 +207,7 @@ struct Inputs {
   }
   XCORR_HD static double sweep(Index at, Index length) {
     constexpr double kPi = 3.14159265358979323846;
-    // Of an odd length both ends of the spectrum would not fit; in integers, whole turns left out.
+    // An odd length would not hold both ends of the spectrum. Integers leave out whole turns.
     const Index even = length + length % 2;
     const auto half_turns =
         static_cast<double>(at * at % (4 * even)) / static_cast<double>(2 * even);
@@ -217,8 +215,7 @@ struct Inputs {
   }
 };
 
-// Whether pixel `index` of the stack of one side is valid in the masks of tests and measurements:
-// three of four.
+// Whether pixel `index` of the stack of one side is valid in generated masks: three of four are.
 XCORR_HD constexpr bool mask_value(std::uint64_t seed, Side side, Index index) {
   const std::uint64_t key = mix(seed ^ (side == Side::left ? 0x6d61736bu : 0x6b73616du));
   return mix(key ^ static_cast<std::uint64_t>(index)) % 4 != 0;

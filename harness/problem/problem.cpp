@@ -41,7 +41,7 @@ bool take(std::string_view& text, std::string_view prefix) {
 
 Shifts full_shifts(Index left, Index right) { return {-(left - 1), right - 1}; }
 
-// Of a circular boundary: shift s and shift s + length are one, the one nearest to 0 is taken.
+// Circular: shifts s and s + length are equal; the one nearest to 0 stands for both.
 Shifts circular_shifts(Index length) { return {-(length / 2), (length - 1) / 2}; }
 
 Shifts valid_shifts(Index left, Index right) {
@@ -107,14 +107,12 @@ Index product(Index a, Index b, const char* what) {
   return result;
 }
 
-// Sum of the overlap lengths along one axis over shifts of the full window; the overlap area is
-// separable. In closed form: sizes reach 2^32, a sum of them 2^64.
+// Sum of the overlap lengths along one axis, in closed form: sizes reach 2^32, sums 2^64.
 Index overlap_sum(Index left, Index right, Shifts shifts) {
   using Wide = __int128;
   const auto up_to = [](Index n) { return n > 0 ? Wide{n} * (n + 1) / 2 : Wide{0}; };  // 1 + .. + n
-  // The sum over -left < s <= last. The overlap grows to the smaller size, stays and shrinks. The
-  // first term counts unlimited growth, the other two subtract what the limit and the shrinking
-  // take away.
+  // The sum over -left < s <= last. The overlap grows to the smaller size, stays and shrinks: the
+  // first term is unlimited growth, the others subtract what limit and shrinking take away.
   const auto sum_to = [&](Index last) {
     return up_to(left + last) - up_to(left + last - std::min(left, right)) -
            up_to(last - std::max<Index>(0, right - left));
@@ -134,7 +132,7 @@ Index longest_overlap(Index left, Index right, Shifts shifts) {
   return overlap(left, right, std::clamp(contained, shifts.first, shifts.last)).count;
 }
 
-// Refuses fields that contradict each other, or that the shapes and counts do not allow.
+// Refuses fields that contradict each other, the shapes or the counts.
 void check_fields(const Problem& p, std::string_view window) {
   const auto& [boundary, score, masks, result, same, views] = p.fields;
   const auto refuse_field = [&](const char* name, const std::string& why) {
@@ -249,7 +247,7 @@ std::string Problem::id() const {
 
 Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index rights,
                      std::string_view window, const Fields& fields) {
-  // Keeps every sum of two sizes, and a shift, far inside 64 bits.
+  // Keeps sums of two sizes and a shift far inside 64 bits.
   constexpr Index kLargestSide = Index{1} << 32;
   for (const auto& [name, value] : {std::pair{"left rows", left.rows},
                                     {"left cols", left.cols},

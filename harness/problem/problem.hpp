@@ -2,10 +2,10 @@
 //
 //   out[p][sy][sx] = sum over (y, x) of L[y][x] * R[y + sy][x + sx], zero outside either matrix.
 //
-// The fields of a problem (harness/problem/fields.hpp) say what is made of the products. `Geometry` is a
-// problem without fields. Both are trivially copyable, so that a kernel can take them by value.
-// Shapes are rows x cols. Matrices are row-major. `rights` is the TOTAL number of right matrices.
-// Output index 0 is the smallest shift of the window.
+// Fields (harness/problem/fields.hpp) say what becomes of the products; `Geometry` is a problem
+// without fields. Both are trivially copyable, so that a kernel takes them by value. Shapes are
+// rows x cols, matrices row-major. `rights` is the TOTAL number of right matrices. Output index 0
+// is the smallest shift of the window.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,7 @@ struct Pair {
   Index right;
 };
 
-// Positions y of the left axis (length `left`) whose partner y + shift lies inside the right axis.
+// Positions y of the left axis whose partner y + shift lies inside the right axis.
 struct Overlap {
   Index first;  // first y
   Index count;  // 0 when nothing overlaps
@@ -61,7 +61,7 @@ constexpr Overlap overlap(Index left, Index right, Index shift) {
   return {first, end > first ? end - first : 0};
 }
 
-// The index along the right axis that position y of the left axis meets, with boundary circular.
+// The index on the right axis that position y of the left axis meets with boundary circular.
 constexpr Index wrapped(Index y, Index shift, Index length) {
   const Index at = (y + shift) % length;
   return at < 0 ? at + length : at;
@@ -101,38 +101,38 @@ struct Geometry {
 struct Problem : Geometry {
   Fields fields;
 
-  // Useful work: the total overlap area, in fused multiply-adds. For equal shapes and the full
+  // Useful work in fused multiply-adds: the total overlap area. With equal shapes and the full
   // window it is (h*w)^2 a pair, with either boundary.
   Index fmas() const;
   // Largest number of products in one output element.
   Index max_overlap() const;
   // Compulsory traffic: inputs and masks once, the result once.
   Index bytes(std::size_t scalar_bytes) const;
-  // Bytes of what compute writes: outputs of this many bytes, or records (harness/problem/results.hpp).
+  // Bytes that compute writes: outputs of `scalar_bytes`, or records (harness/problem/results.hpp).
   Index result_bytes(std::size_t scalar_bytes) const;
-  // True where every field but `same` has its default: all that is asked is the surface of products
-  // of dense matrices.
+  // True where every field but `same` has its default.
   bool is_plain() const;
-  // The same problem with every output as its result: what a reduction starts from.
+  // The same problem with result `surface`, from which reductions start.
   Problem surface() const;
-  // True for templates along signals: a plain problem whose matrices have as many rows, at most
-  // kMostChannels, with a window inside `valid`, so that there is one axis of shifts and every output
-  // has all products. The rows are channels, which are summed. Such problems have bounds of their own (harness/verdict/bounds.hpp).
+  // True for templates along signals: a plain problem whose matrices have equally many rows, at
+  // most kMostChannels, and whose window lies inside `valid`. So there is one axis of shifts, every
+  // output has all products, and rows (channels) are summed. Such problems have bounds of their own
+  // (harness/verdict/bounds.hpp).
   bool is_time_series() const;
   static constexpr Index kMostChannels = 16;
 
-  // `<form>/<RxC>/<RxC>/<lefts>:<rights>/<window>`, then `/<name>=<value>` for each field that does
-  // not have its default: the name in benchmarks and messages. parse_problem is the inverse.
+  // `<form>/<RxC>/<RxC>/<lefts>:<rights>/<window>`, then `/<name>=<value>` for each field without
+  // its default: the name in benchmarks and messages.
   std::string id() const;
 };
 
-// Checks everything and resolves the window. Throws UserError for sizes that are zero, negative or
-// overflow, for counts that do not fit the form, for a window outside the full one, for `valid`
-// where neither matrix contains the other, and for fields that do not fit each other or the shapes.
+// Checks all arguments and resolves the window. UserError for sizes that are zero, negative or
+// overflow, counts that do not fit the form, a window outside the full one, `valid` where neither
+// matrix contains the other, and fields that do not fit each other or the shapes.
 Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index rights,
                      std::string_view window, const Fields& fields = {});
 
-// "n-to-m/3x4/5x6/2:3/full/score=zncc:0.3", the inverse of Problem::id. UserError for any other
+// The inverse of Problem::id: "n-to-m/3x4/5x6/2:3/full/score=zncc:0.3". UserError for any other
 // text.
 Problem parse_problem(std::string_view id);
 

@@ -1,5 +1,5 @@
-// Where the matrices of a problem with field `views` lie in the arrays that the harness makes: a
-// pure function of problem, side and seed.
+// Where the matrices of a problem with field `views` lie in arrays of the harness: a pure function
+// of problem, side and seed.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ struct ViewLayout {
   Index pitch = 0;             // between rows; 0 for channels, whose rows have offsets
   std::vector<Index> offsets;  // a matrix (windows) or a row of a matrix (channels)
 
-  // First element of row y of matrix i, of matrices of `rows` rows.
+  // The first element of row y of matrix i; `rows` is the height of a matrix.
   Index row(Index i, Index y, Index rows) const {
     return pitch > 0 ? offsets[i] + y * pitch : offsets[i * rows + y];
   }
 };
 
-// Dense: no offsets. windows: windows overlap each other in one frame. channels: rows overlap in
-// one signal.
+// Dense matrices have no offsets. windows: windows that overlap in one frame. channels: rows that
+// overlap in one signal.
 ViewLayout view_layout(const Problem& problem, Side side, std::uint64_t seed);
 
 }  // namespace xcorr

@@ -1,4 +1,3 @@
-// Whole numbers on the command lines of programs: what 64 bits do not hold is refused.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +7,8 @@
 
 namespace xcorr {
 
-// Call it when all options of `app` are added. CLI11 2.1 reads a number beyond 64 bits as the largest that they hold.
+// Refuses numbers beyond 64 bits on a command line: CLI11 2.1 reads them as the largest number.
+// Comes after all options of `app` are added.
 inline void refuse_beyond_64_bits(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const std::string type = option->get_type_name();
@@ -17,11 +17,8 @@ inline void refuse_beyond_64_bits(CLI::App& app) {
     option->check(CLI::Validator(
         [is_signed](std::string& text) {
           errno = 0;
-          if (is_signed) {
-            (void)std::strtoll(text.c_str(), nullptr, 0);
-          } else {
-            (void)std::strtoull(text.c_str(), nullptr, 0);
-          }
+          (void)(is_signed ? std::strtoll(text.c_str(), nullptr, 0)
+                           : static_cast<long long>(std::strtoull(text.c_str(), nullptr, 0)));
           return errno == ERANGE ? text + " is beyond 64 bits, give a smaller number"
                                  : std::string();
         },

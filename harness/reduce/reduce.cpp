@@ -66,8 +66,8 @@ std::string point_hash(const Variant& variant, const Problem& problem) {
 }
 
 SurfaceShares::SurfaceShares(const Problem& problem) : outputs(problem.out_size()) {
-  // About as many blocks as a large GPU holds; shares that are worth the launches that combine them,
-  // in whole batches of loads.
+  // About as many blocks as a large GPU holds, in shares that are worth the launches that combine
+  // them, of whole batches of loads.
   constexpr Index kBlocks = 1024, kLeast = 2048, kBatch = 1024, kLeastShares = 4;
   const Index most = kBlocks / problem.pairs();
   if (most < 2 || problem.out_size() < kLeastShares * kLeast) return;
@@ -91,7 +91,7 @@ ReduceScratch::ReduceScratch(const Problem& problem) {
   }
   if (result.kind == ResultKind::above && result.of_deviations) thresholds = take(problem.pairs());
   if (result.kind == ResultKind::peak && result.sub_pixel == SubPixel::upsample) {
-    // Blocks share the pairs where their lines would take more memory than this.
+    // Blocks take several pairs where their lines would take more memory than this.
     constexpr Index kMostNumbers = Index{1} << 25;
     points = reduce::Upsampling{result.upsample}.points();
     const Index of_block = problem.out_rows() * points;

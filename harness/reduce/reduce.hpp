@@ -1,6 +1,6 @@
-// Every result for every variant: a variant that computes surfaces only gets memory for its
-// surface, and the harness reduces the surface to the result inside compute, in kernels of its own
-// (docs/design.md, Fields of a problem).
+// Every result for every variant: a variant that computes only surfaces gets memory for its
+// surface, and the harness reduces it inside compute, in kernels of its own (docs/design.md, Fields
+// of a problem).
 #pragma once
 
 #include <algorithm>
@@ -11,18 +11,18 @@
 
 namespace xcorr {
 
-// Whether the harness reduces: the variant does not list the result of the problem, or detections have
-// a least distance, which only the whole surface tells.
+// Whether the harness reduces: the variant does not list the result, or detections have a least
+// distance, which only the whole surface tells.
 inline bool is_reduced(const Variant& variant, const Problem& problem) {
   if (problem.fields.result.distance > 1) return true;
   return std::find(variant.results.begin(), variant.results.end(), problem.fields.result.kind) ==
          variant.results.end();
 }
 
-// 8 hex digits of the reduction's tokens on a backend.
+// 8 hex digits: the hash of the tokens of the reduction on a backend.
 std::string reduction_hash(Backend backend);
-// What a row of the point depends on: the variant's source_hash, then `+` and the reduction_hash
-// where the harness reduces.
+// What a row of the point depends on: source_hash, with `+` and reduction_hash where the harness
+// reduces.
 std::string point_hash(const Variant& variant, const Problem& problem);
 
 // The request as the variant gets it: with result `surface` where the harness reduces.
@@ -31,29 +31,29 @@ inline PlanRequest variant_request(const Variant& variant, PlanRequest request) 
   return request;
 }
 
-// Bytes of the workspace for make_plan: that of the variant, and the surface and the scratch memory
-// of the reduction where the harness reduces.
+// Bytes of the workspace for make_plan: that of the variant, and surface and scratch memory where
+// the harness reduces.
 std::size_t plan_workspace_bytes(const Variant& variant, const PlanRequest& request);
 
-// Plans the variant and, where the harness reduces, the reduction after it. compute of the plan
-// writes what the problem of the request asks for. The reduction is the phase `result`.
+// Plans the variant and, where the harness reduces, the reduction, which is the phase `result` of
+// compute.
 std::unique_ptr<Plan> make_plan(const Variant& variant, const PlanRequest& request);
 
-// How many blocks of a GPU share each surface of few large ones: a share is `outputs` of it one after
-// the other, the last one fewer. Goes by the problem alone, so that scratch memory is known without a
-// device and a record never depends on one.
+// How many blocks of a GPU share each surface, for few large surfaces: a share is `outputs`
+// consecutive outputs, the last one fewer. It depends on the problem alone, so that scratch memory
+// is known without a device and records never depend on the device.
 struct SurfaceShares {
   explicit SurfaceShares(const Problem& problem);
 
   Index count = 1, outputs = 0;
 };
 
-// Scratch memory of a reduction on a GPU, as offsets in bytes. On the host there is none.
+// Scratch memory of a reduction on a GPU, as offsets in bytes. The host needs none.
 struct ReduceScratch {
   explicit ReduceScratch(const Problem& problem);
 
-  // peak and peaks, where several blocks share a surface: what two scans after each other found in
-  // the shares, reduce::Candidate[2][pairs][shares], and whether they are finite, Index[pairs][shares].
+  // peak and peaks, where blocks share a surface: findings of two consecutive scans,
+  // reduce::Candidate[2][pairs][shares], and whether shares are finite, Index[pairs][shares].
   std::size_t found = 0, finite = 0;
 
   // above:8mad: double[pairs].
@@ -66,8 +66,8 @@ struct ReduceScratch {
 };
 
 // Reduces surface[pairs][out_rows][out_cols], in the scalar type of the precision class, to the
-// records of problem.fields.result. All pointers are to memory of the backend. On a GPU the work is
-// enqueued on the stream (cudaStream_t).
+// records of problem.fields.result. Pointers are to memory of the backend. A GPU enqueues the work
+// on the stream (cudaStream_t).
 void reduce_on_cpu(const Problem& problem, Precision precision, const void* surface, void* scratch,
                    void* out);
 void reduce_on_cuda(const Problem& problem, Precision precision, const void* surface, void* scratch,

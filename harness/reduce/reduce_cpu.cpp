@@ -1,5 +1,5 @@
-// Reduction of surfaces on the host. The threads share the pairs, or the rows of one surface where
-// there are few pairs.
+// Reduction of surfaces on the host. Threads share the pairs, or the rows of a surface where pairs
+// are few.
 #include <omp.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ void each_pair(const Problem& problem, F&& step) {
   for (Index p = 0; p < pairs; ++p) step(p);
 }
 
-// Calls step(row) for all rows of a surface; by all threads where it is large, unless they share the
-// pairs already.
+// Calls step(row) for all rows of a surface, with all threads where it is large and threads do not
+// share the pairs.
 template <typename T, typename F>
 void each_row(const Surface<T>& s, F&& step) {
   constexpr Index kLarge = Index{1} << 15;

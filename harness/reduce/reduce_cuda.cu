@@ -1,6 +1,6 @@
-// Reduction of surfaces on a GPU. A block takes one pair after the other; where few pairs have large
-// surfaces several blocks share a surface for its peaks (SurfaceShares), and a later kernel combines what
-// they found. So every result but the order of detections is the same in every run.
+// Reduction of surfaces on a GPU. A block takes one pair after the other. Where few pairs have
+// large surfaces, blocks share a surface for its peaks (SurfaceShares) and a later kernel combines
+// their findings. Every result but the order of detections is the same in every run.
 #include <algorithm>
 
 #include "harness/device/cuda_check.hpp"
@@ -15,11 +15,11 @@ using namespace reduce;
 
 // One thread for each lane of a sum.
 constexpr int kThreads = kLanes;
-// As many blocks of scans for peaks as a multiprocessor is to hold: their waits hide each other.
+// Blocks of scans for peaks on a multiprocessor, whose waits hide each other.
 constexpr int kResident = 6;
 constexpr unsigned kWarp = 32, kAllLanes = 0xffffffffu;
 
-// The first of the candidates of all threads in the order of peaks, for all threads.
+// The first candidate of all threads in the order of peaks, returned to all threads.
 __device__ Candidate first_of_block(Candidate mine) {
   __shared__ double values[kThreads / kWarp];
   __shared__ Index places[kThreads / kWarp];
@@ -51,7 +51,7 @@ __device__ Range whole(const Surface<T>& s) {
   return {0, s.size()};
 }
 
-// Calls visit(place, output) for a range, which the threads share. Loads of a batch are in flight
+// Calls visit(place, output) for a range, shared by the threads. Loads of a batch are in flight
 // together.
 template <typename T, typename F>
 __device__ void each_output(const Surface<T>& s, Range range, F&& visit) {
@@ -67,8 +67,8 @@ __device__ void each_output(const Surface<T>& s, Range range, F&& visit) {
   for (; at < range.end; at += kThreads) visit(at, s.data[at]);
 }
 
-// The first of a range in the order of peaks that the filter lets through, and whether all outputs
-// there are finite.
+// The first output of a range in the order of peaks that passes the filter, and whether all outputs
+// of the range are finite.
 struct Scan {
   Candidate best;
   bool finite;
@@ -131,8 +131,8 @@ __global__ void __launch_bounds__(kThreads, kResident)
   }
 }
 
-// Blocks (share, pair) and what they leave for the next kernel. There are few pairs, so that a block
-// is never short of them.
+// Blocks (share, pair) and their findings for the next kernel. Pairs are so few that the grid holds
+// them all.
 struct Shares {
   Index count, outputs;
   Candidate*
@@ -150,7 +150,7 @@ struct Shares {
   __device__ void put(int scan, const Candidate& best) const {
     if (threadIdx.x == 0) found[first_share(scan) + blockIdx.x] = best;
   }
-  // The first of what a scan before found in the surface, for all threads.
+  // The first of the findings of an earlier scan of the surface, for all threads.
   __device__ Candidate best(int scan) const {
     Candidate best;
     for (Index i = threadIdx.x; i < count; i += kThreads) {
@@ -192,7 +192,7 @@ __global__ void write_peak(Geometry problem, Shares shares, SubPixel sub_pixel, 
   if (threadIdx.x == 0) out[blockIdx.y] = peak_of(s, largest, second, sub_pixel);
 }
 
-// Writes record k - 1 of peaks and looks for record k, unless it is the one after the last.
+// Writes record k - 1 of peaks and looks for record k, unless k - 1 is the last.
 template <typename T>
 __global__ void __launch_bounds__(kThreads, kResident)
     find_next(Geometry problem, Shares shares, int k, int count, const T* all, Peak* out) {
@@ -217,8 +217,7 @@ __global__ void fill_weights(Upsampling up, Index length, double* weights) {
   }
 }
 
-// Sets sub_sy and sub_sx of records that reduce_peak wrote. `lines` has out_rows x points numbers
-// for each block.
+// Sets sub_sy and sub_sx of records of reduce_peak. `lines` has out_rows x points numbers a block.
 template <typename T>
 __global__ void interpolate(Geometry problem, Upsampling up, const T* all,
                             const double* row_weights, const double* col_weights, double* lines,
@@ -271,7 +270,7 @@ __device__ double median_of(const Surface<T>& s, F&& f) {
       const T value = at < s.size() ? f(s.data[at]) : static_cast<T>(NAN);
       const Key key = is_nan(value) ? Key{} : ordered(value);
       const bool counts = !is_nan(value) && selection.matches(key);
-      // Neighbouring outputs often have the same digit: one addition for all of a warp.
+      // Neighbouring outputs often have the same digit: one addition for all of them in a warp.
       const int digit = counts ? selection.digit(key) : -1;
       const unsigned alike = __match_any_sync(kAllLanes, digit);
       if (counts && __ffs(static_cast<int>(alike)) - 1 == static_cast<int>(threadIdx.x % kWarp)) {

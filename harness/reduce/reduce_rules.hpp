@@ -1,6 +1,7 @@
-// Rules of the results that are no surfaces, for host and device: what a local maximum is, the order
-// of peaks, the fit between outputs, flags, medians (docs/design.md, Fields of a problem; records in
-// harness/problem/results.hpp). Host and device scan in their own ways and decide by these functions alone.
+// Rules of the results that are no surfaces, for host and device: local maxima, the order of peaks,
+// fits between outputs, flags, medians (docs/design.md, Fields of a problem; records in
+// harness/problem/results.hpp). Host and device scan in different ways and decide by these
+// functions alone.
 #pragma once
 
 #include <cmath>
@@ -29,7 +30,7 @@ XCORR_HD Surface<T> surface_of(const Geometry& problem, const T* all, Index pair
           problem.window.sy.first, problem.window.sx.first};
 }
 
-// An output that may be a peak. `at` is its index in the surface, -1 where there is none.
+// An output that may be a peak; `at` is its index in the surface, or -1.
 struct Candidate {
   double value = 0;
   Index at = -1;
@@ -50,7 +51,7 @@ template <typename T>
 XCORR_HD bool is_local_maximum(const Surface<T>& s, Index at) {
   const T value = s.data[at];
   if (is_nan(value)) return false;
-  // Most outputs lose against the one above or below, which is found without a division.
+  // Most outputs lose against the one above or below, which needs no division.
   if (at >= s.cols && s.data[at - s.cols] >= value) return false;
   if (at + s.cols < s.size() && s.data[at + s.cols] > value) return false;
   const Index row = at / s.cols, col = at % s.cols;
@@ -64,9 +65,9 @@ XCORR_HD bool is_local_maximum(const Surface<T>& s, Index at) {
   return true;
 }
 
-// Of above:t:c:d: whether no output that comes before this one in the order of peaks is closer than
-// `distance` to it. Two outputs are as far from each other as their rows or their columns, whichever
-// differ more.
+// above:t:c:d: whether no output that comes before this one in the order of peaks is closer than
+// `distance`. The distance of two outputs is the larger of the differences of their rows and of
+// their columns.
 template <typename T>
 XCORR_HD bool is_first_within(const Surface<T>& s, Index at, Index distance) {
   if (distance < 2) return true;
@@ -91,7 +92,7 @@ struct AnyNumber {
     return !is_nan(s.data[at]);
   }
 };
-// Of field `second`: local maxima outside the 5 x 5 outputs around the peak.
+// Peak::second: local maxima outside the 5 x 5 outputs around the peak.
 struct FarMaximum {
   Index peak;
   template <typename T>
@@ -101,7 +102,7 @@ struct FarMaximum {
     return dy < -2 || dy > 2 || dx < -2 || dx > 2;
   }
 };
-// Of peaks:k: the local maxima that come after `previous` in the order of peaks.
+// peaks:k: local maxima after `previous` in the order of peaks.
 struct NextMaximum {
   Candidate previous;  // none: all
   template <typename T>
@@ -112,22 +113,22 @@ struct NextMaximum {
   }
 };
 
-// Position of the maximum of the parabola through (-1, before), (0, middle) and (1, after), where
-// the middle is larger than `before` and at least `after`: in (-0.5, 0.5]. Two equal outputs are half a
-// pixel, and so are two that rounding has made unequal, whichever of them is the peak.
+// Position in (-0.5, 0.5] of the maximum of the parabola through (-1, before), (0, middle) and (1,
+// after), where the middle is larger than `before` and at least `after`. Two equal outputs are half
+// a pixel, and so are two that rounding made unequal, whichever is the peak.
 XCORR_HD inline double parabola(double before, double middle, double after) {
   const double sides = (middle - before) + (middle - after);
   return 0.5 * ((middle - before) - (middle - after)) / sides;
 }
 
-// The same through the logarithms, which is exact for a Gaussian; the parabola through the values
-// where one of them is not positive.
+// The same through the logarithms, exact for a Gaussian; through the values where one is not
+// positive.
 XCORR_HD inline double gaussian(double before, double middle, double after) {
   if (!(before > 0 && after > 0)) return parabola(before, middle, after);
   return parabola(log(before), log(middle), log(after));
 }
 
-// The fit along one axis, whose neighbours are `step` outputs away. Adds flags.
+// The fit along one axis, whose neighbours are `step` outputs apart. Adds flags.
 template <typename T>
 XCORR_HD float fit_axis(const Surface<T>& s, Index at, Index position, Index length, Index step,
                         SubPixel sub_pixel, std::uint32_t& flags) {
@@ -181,9 +182,9 @@ XCORR_HD Detection make_detection(const Surface<T>& s, Index pair, Index at) {
           static_cast<std::int32_t>(s.first_sx + at % s.cols), static_cast<float>(s.data[at])};
 }
 
-// peak:upsample=u. The surface is taken as one period, and interpolated by its Fourier series at
-// multiples of 1 / u in a region of 1.5 pixels around the peak (Guizar-Sicairos et al. 2008). Along
-// an axis of one output there is nothing to find.
+// peak:upsample=u: the surface is one period, interpolated by its Fourier series at multiples of 1
+// / u within 1.5 pixels around the peak (Guizar-Sicairos et al. 2008). An axis of one output has no
+// fit.
 struct Upsampling {
   int factor;
   XCORR_HD Index points() const { return (3 * Index{factor} + 1) / 2; }  // along an axis
@@ -197,8 +198,8 @@ struct Upsampling {
     peak.sub_sy = s.rows > 1 ? static_cast<float>(offset(at / points())) : 0.0f;
     peak.sub_sx = s.cols > 1 ? static_cast<float>(offset(at % points())) : 0.0f;
   }
-  // Weight of the output that lies `distance` after the peak along an axis of `length` outputs, for
-  // point i: the Dirichlet kernel. Its period is the length.
+  // Weight for point i of the output that lies `distance` after the peak on an axis of `length`
+  // outputs: the Dirichlet kernel, whose period is the length.
   XCORR_HD double weight(Index distance, Index length, Index i) const {
     constexpr double kPi = 3.14159265358979323846;
     // (distance - offset), in units of 1 / factor, without rounding.
@@ -209,12 +210,13 @@ struct Upsampling {
     const double n = static_cast<double>(length);
     const double turn = sin(kPi * x / n);
     const double kernel = sin(kPi * x) / (n * turn);
-    // Of an even length the highest frequency has one coefficient, half of it on either side.
+    // For an even length the highest frequency has one coefficient, half of it on either side.
     return length % 2 ? kernel : kernel * cos(kPi * x / n);
   }
 };
 
-// Bits of a number in the order of numbers, as an unsigned integer. Not for NaN. Both zeros are one.
+// The bits of a number as an unsigned integer in the order of numbers. Not for NaN. Both zeros are
+// equal.
 XCORR_HD inline std::uint32_t ordered(float value) {
   value += 0.0f;
   std::uint32_t bits;
@@ -240,8 +242,8 @@ XCORR_HD inline double from_ordered(std::uint64_t key) {
   return value;
 }
 
-// The number at a rank, found 8 bits at a time from the highest: a histogram of the digit of all
-// numbers whose higher bits are those found so far, then one step.
+// The number at a rank, found 8 bits at a time from the highest: a histogram of this digit over all
+// numbers with the bits found so far, then one step.
 constexpr int kDigit = 8, kDigits = 1 << kDigit;
 template <typename Key>
 struct Selection {
@@ -271,15 +273,15 @@ XCORR_HD inline double middle(double lower, double upper) {
   return lower == upper ? lower : 0.5 * (lower + upper);
 }
 
-// How far an output is from the median, rounded to the type of the outputs: rounding keeps the
-// order, so that the median of these is the rounded median.
+// The deviation from the median, rounded to the type of outputs: rounding keeps the order, so the
+// median of these is the rounded median.
 template <typename T>
 XCORR_HD T deviation(T value, double median) {
   return static_cast<T>(fabs(static_cast<double>(value) - median));
 }
 
-// Sums run in this many lanes, lane i over the outputs i, i + kLanes, ..., whose sums are then added
-// in pairs: one order for host and device.
+// Sums run in this many lanes, lane i over the outputs i, i + kLanes, ..., which are then added in
+// pairs: one order for host and device.
 constexpr int kLanes = 256;
 
 }  // namespace xcorr::reduce

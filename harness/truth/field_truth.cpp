@@ -11,10 +11,10 @@
 namespace xcorr {
 namespace {
 
-// Up to so many terms of all its sums a transform is computed by them.
+// Largest number of terms of all sums with which a transform is computed by its sums.
 constexpr double kSmallPhase = 0x1p26;
 
-// Of large pairs as many as there are threads, as long as 2^26 outputs have them.
+// One large pair a thread, as long as they have at most 2^26 outputs together.
 Index pairs_per_chunk(const Problem& problem) {
   constexpr Index kChunkElements = Index{1} << 22, kMostElements = Index{1} << 26;
   const Index size = problem.out_size();
@@ -35,7 +35,7 @@ bool is_large(const Problem& problem, Index definition_fmas) {
   return 3 * sums * static_cast<double>(problem.pairs()) > kSmallPhase;
 }
 
-// The matrices of one side, without what lies between them.
+// The matrices of one side, without gaps.
 std::vector<double> dense_stack(const Problem& problem, const Inputs& inputs, Side side,
                                 std::uint64_t seed) {
   const Shape shape = side == Side::left ? problem.left : problem.right;
@@ -67,7 +67,7 @@ std::vector<std::uint8_t> mask_of(const Problem& problem, Side side, std::uint64
   return mask;
 }
 
-// Without their means data of one sign, and whole numbers, are like zero-mean data.
+// Without their means, data of one sign and whole numbers are like zero-mean data.
 InputKind kind_of_sums(const Problem& problem, InputKind kind) {
   const ScoreKind score = problem.fields.score.kind;
   const bool centred = score == ScoreKind::covariance || score == ScoreKind::zncc;
@@ -97,7 +97,7 @@ ScoreInputs score_inputs(const Problem& problem, InputKind kind, std::uint64_t s
   return inputs;
 }
 
-// One kind of input and its references, of all pairs when cached.
+// One kind of input and its references; of all pairs when cached.
 struct FieldTruth::KindTruth {
   ScoreData data;
   std::unique_ptr<ScoreReference> reference;
@@ -105,7 +105,7 @@ struct FieldTruth::KindTruth {
   std::vector<double> phase;
   bool complete = false;
 
-  // Of the pairs [first, first + count); the index of `first` in `expected`.
+  // Computes the pairs [first, first + count). Returns the index of `first` in `expected`.
   Index compute(const Problem& problem, Index first, Index count, bool cache) {
     if (cache && complete) return first;
     const Index from = cache ? 0 : first, pairs = cache ? problem.pairs() : count;
@@ -165,7 +165,7 @@ FieldTruth::KindTruth& FieldTruth::truth_of(InputKind kind) {
                 norms(inputs.right_facts, norm)),
       largest_score_error(problem_, kind, precision_, unit_roundoff(precision_),
                           is_definition(algorithm_class_)),
-      // To tf32 and fp16 a large mean whose sign alternates is two values.
+      // In tf32 and fp16 a large mean whose sign alternates is two values.
       is_exact(kind) || kind == InputKind::constant ||
           (kind == InputKind::alternating && unit_roundoff(precision_) > 0x1p-12)};
   const bool exact = score == ScoreKind::product && is_exact(kind);
@@ -199,7 +199,7 @@ void FieldTruth::compare_pair(const KindTruth& truth, Index p, const Expected* e
     const double got = out[e];
     const bool zero_too = std::signbit(expected[e].bound);
     const double bound = std::abs(expected[e].bound);
-    // Where both are right, the one is taken that was computed.
+    // Where the value and 0 are both right, the computed one counts.
     const double want = zero_too && got == 0 ? 0 : expected[e].value;
     if (std::isnan(got) && bounds.may_be_no_number(bound)) continue;
     const double error = std::abs(got - want);
@@ -222,7 +222,7 @@ void FieldTruth::compare_pair(const KindTruth& truth, Index p, const Expected* e
 }
 
 void FieldTruth::compare_sample(const KindTruth& truth, const void* out, Check& check) const {
-  // With masks the largest overlap of a pair is not known here, and outputs of 0 are not judged.
+  // With masks the largest overlap of a pair is unknown here, and outputs of 0 are not judged.
   const bool masked = problem_.fields.masks != Masks::none;
   const double most = masked ? 0 : static_cast<double>(problem_.max_overlap());
   for (Index i = 0; i < kSampledElements; ++i) {

@@ -1,4 +1,3 @@
-// Truth of the surfaces of problems with fields: every boundary and score, masks, views.
 #pragma once
 
 #include <map>
@@ -10,9 +9,9 @@
 
 namespace xcorr {
 
-// Truth of the surface of a problem that is not plain. Inputs are made on the host. The outputs are
-// copied to the host in chunks of pairs and compared there. Masks and views are those of
-// harness/measure/operands.hpp.
+// Truth of the surface of a problem with fields: any boundary, score, masks and views. Inputs are
+// made on the host. Outputs are copied to the host in chunks of pairs and compared there. Masks and
+// views are those of harness/measure/operands.hpp.
 class FieldTruth : public SeededTruth {
  public:
   // `device` must outlive it.

@@ -40,7 +40,7 @@ void transform_by_sums(Shape shape, int sign, Spectrum& data) {
   pass(shape.rows, shape.cols, shape.cols, 1);
 }
 
-// Without its mean: about its first element, so that of equal elements nothing is left.
+// Without its mean, which is taken about the first element: equal elements become exactly 0.
 Spectrum centred(const double* values, Index size) {
   double sum = 0;
   for (Index i = 0; i < size; ++i) sum += values[i] - values[0];
@@ -81,7 +81,7 @@ PhaseReference::PhaseReference(const Problem& problem, bool definition)
   const std::lock_guard planning(fftw_planner());
   fftw_init_threads();
   fftw_plan_with_nthreads(1);
-  // The memory of a call may be aligned in another way than this one.
+  // Memory of later calls may have another alignment.
   constexpr unsigned kFlags = FFTW_ESTIMATE | FFTW_UNALIGNED;
   state_->forward = fftw_plan_dft_2d(rows, cols, data, data, FFTW_FORWARD, kFlags);
   state_->inverse = fftw_plan_dft_2d(rows, cols, data, data, FFTW_BACKWARD, kFlags);

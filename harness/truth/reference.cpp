@@ -12,7 +12,8 @@
 namespace xcorr {
 namespace {
 
-// Columns of outputs that are computed together, so that a long row stays in the first-level cache.
+// Columns of outputs that are computed together: their part of a row stays in the first-level
+// cache.
 constexpr Index kBlockCols = 1024;
 
 // The columns [first_col, first_col + kBlockCols) of one pair. The innermost loop runs over
@@ -51,8 +52,8 @@ FftwArray<T> fftw_array(Index count) {
   return FftwArray<T>(static_cast<T*>(memory));
 }
 
-// The passes of a transform of exactly this length. A length with a large prime factor is computed
-// as a convolution (Bluestein 1970): three transforms of up to four times the length.
+// The passes of a transform of this length. A length with a large prime factor is a convolution
+// (Bluestein 1970): three transforms of up to four times the length.
 double log2_circular(Index length) {
   constexpr Index kLargestPrime = 127;  // that libraries compute directly
   Index rest = length;
@@ -171,7 +172,7 @@ FftReference::FftReference(const Problem& problem, const double* left, const dou
   s.bins = s.cols / 2 + 1;
   State::Scratch scratch = s.scratch();
   std::unique_lock planning(fftw_planner());
-  // A variant with threads may have changed the thread count of the planner.
+  // A variant may have changed the thread count of the planner.
   static const int initialised = fftw_init_threads();
   (void)initialised;
   fftw_plan_with_nthreads(1);
@@ -194,7 +195,10 @@ FftReference::FftReference(const Problem& problem, const double* left, const dou
   }
 }
 
+FftReference::FftReference(FftReference&&) noexcept = default;
+
 FftReference::~FftReference() {
+  if (!state_) return;
   const std::lock_guard planning(fftw_planner());
   fftw_destroy_plan(state_->forward);
   fftw_destroy_plan(state_->inverse);

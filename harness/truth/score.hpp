@@ -1,19 +1,17 @@
-// One output of every score but `phase`, in float64, from the definition, for host and device
-// (docs/design.md, Fields of a problem). Phase is in harness/truth/phase.hpp.
+// Every score but phase (harness/truth/phase.hpp) in float64 from the definition, for host and
+// device (docs/design.md, Fields of a problem).
 //
-// ncc and zncc run over the elements of the overlap that are valid in both masks; n is their number.
+// ncc and zncc use the n elements of the overlap that are valid in both masks.
 //   ncc   sum l r / sqrt(sum l^2 sum r^2)
 //   zncc  the same after the mean of these elements is subtracted from each side
-// The score is 0 where n < min_overlap x (the largest n of all shifts in the window, of this pair),
-// and where a side is constant by its own values. With S the sum of squares of one side, centred for
-// zncc, and a the largest |value| of that side among the same elements, the side is constant where
-// S <= (8 x 2^-24 x a)^2 x n. Nothing outside the overlap counts: an outlier elsewhere in a matrix
-// makes no other window constant. For ncc only zeros are constant in practice. A computed S may fall
-// on the other side of the limit: where S is within a factor of 4 of it, both 0 and the score are
-// right.
+// The score is 0 where n < min_overlap x (the largest n in the window, of this pair), and where a
+// side is constant: S <= (8 x 2^-24 x a)^2 x n, where S is the sum of squares of the side, centred
+// for zncc, and a its largest |value| among the same elements. For ncc only zeros are constant in
+// practice. Nothing outside the overlap counts. A computed S may fall on the other side of the
+// limit, so within a factor of 4 of it both 0 and the score are right.
 //
 // Means are taken about the first element of the overlap: mean = first + mean(value - first). A
-// constant is then its own mean to the bit, its deviations are exactly 0, and so is S.
+// constant is then its own mean to the bit, and S is exactly 0.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +22,21 @@
 
 namespace xcorr {
 
-// What is right beside the score: nothing; 0 as well; 0 only.
+// What is right besides the score: nothing, 0 as well, only 0.
 enum class ZeroRule : std::int8_t { no, either, zero };
 
-// The most that the sum of products of a normalised score may be wrong by, divided by both norms,
-// where it comes from a transform in float64. Others come from the definition.
+// The largest error of the sum of products of a normalised score from a transform in float64,
+// divided by both norms. Sums with larger errors come from the definition.
 inline constexpr double kTransformedScoreError = 1e-9;
 
 struct ScoreElement {
   double value = 0;     // 0 where only 0 is right
   double absolute = 0;  // product, covariance: the sum of |products|
-  // ncc, zncc: 1 / (norm of L x norm of R). An error of the sum of products is multiplied by it.
+  // ncc, zncc: 1 / (norm of L x norm of R), which multiplies errors of the sum of products.
   double scale = 0;
   double left_squares = 0, right_squares = 0;  // ncc, zncc: of both sides in the overlap
-  // ncc, zncc: the norm of the products, sqrt(sum of l^2 r^2), times `scale`. 1 is the most that it
-  // can be, and stands where it was not computed.
+  // ncc, zncc: the norm of the products, sqrt(sum of l^2 r^2), times `scale`; 1, its maximum, where
+  // it was not computed.
   double spread = 1;
   double terms = 0;  // elements in the sums
   ZeroRule zero = ZeroRule::no;
@@ -79,7 +77,7 @@ XCORR_HD void each_product(const Problem& q, const ScorePair& m, Index sy, Index
   }
 }
 
-// Whether a side with sum of squares `squares` and largest |value| `largest` is constant.
+// The rule for a side with sum of squares `squares` and largest |value| `largest`.
 XCORR_HD inline ZeroRule zero_rule(double squares, double largest, double terms) {
   const double step = 8 * 0x1p-24 * largest, limit = step * step * terms;
   if (squares <= limit / 4) return ZeroRule::zero;
@@ -100,7 +98,7 @@ XCORR_HD inline ScoreElement normalised(double products, double left_squares, do
   return e;
 }
 
-// The output at one shift. The rule of the least overlap is not applied: it needs all shifts.
+// The output at one shift, without the rule of the least overlap, which needs all shifts.
 XCORR_HD inline ScoreElement score_element(const Problem& q, const ScorePair& m, Index sy,
                                            Index sx) {
   const ScoreKind kind = q.fields.score.kind;
@@ -155,7 +153,7 @@ XCORR_HD inline void apply_least_overlap(ScoreElement& e, double min_overlap, do
   e.zero = ZeroRule::zero;
 }
 
-// The same for all `size` elements of a pair. Applying it twice changes nothing.
+// The same for all elements of a pair. A second application changes nothing.
 inline void apply_least_overlap(ScoreElement* elements, Index size, double min_overlap) {
   double most = 0;
   for (Index e = 0; e < size; ++e) most = fmax(most, elements[e].terms);
@@ -169,7 +167,7 @@ struct MatrixFacts {
 };
 
 // The inputs of a problem in float64: dense stacks, [lefts][rows][cols] and [rights][rows][cols].
-// Masks are empty where a side has none.
+// Masks are empty for sides without one.
 struct ScoreInputs {
   std::vector<double> left, right;
   std::vector<std::uint8_t> left_mask, right_mask;
@@ -178,9 +176,15 @@ struct ScoreInputs {
   // Fills the facts from the stacks.
   void find_facts(const Problem& problem);
   ScorePair pair(const Problem& problem, Index p) const;
+  const MatrixFacts& left_facts_of(const Problem& problem, Index p) const {
+    return left_facts[problem.pair(p).left];
+  }
+  const MatrixFacts& right_facts_of(const Problem& problem, Index p) const {
+    return right_facts[problem.pair(p).right];
+  }
 };
 
-// Every score but phase of the pairs [first, first + count), by the definition.
+// The pairs [first, first + count), every score but phase.
 void score_definition(const Problem& problem, const ScoreInputs& inputs, Index first, Index count,
                       ScoreElement* out);
 

@@ -42,11 +42,11 @@ __global__ void score_elements(Problem problem, Stacks stacks, Index first, Inde
   }
 }
 
-// Of one side, the matrices that pairs have: [first, first + count).
+// The matrices of one side that pairs use: [first, first + count).
 struct Used {
   Index first, count;
 
-  // Elements of them, `each` a matrix; none where the side has none.
+  // Their elements, `each` a matrix; empty where the side has none.
   template <typename T>
   DeviceArray<T> uploaded(const std::vector<T>& values, Index each, cudaStream_t stream) const {
     DeviceArray<T> array;
@@ -73,7 +73,7 @@ class CudaScores : public ScoreReference {
   CudaScores(const ScoreData& data, cudaStream_t stream) : data_(data), stream_(stream) {}
 
   void pairs(Index first, Index count, Expected* out, double* phase) override {
-    // Inputs stay on the device for one call only: its memory belongs to the variants.
+    // Inputs leave the device after each call: its memory belongs to the variants.
     const ScoreInputs& in = data_.inputs;
     const Problem& q = data_.problem;
     const Used lefts = used_by(q, &Pair::left, first, count),

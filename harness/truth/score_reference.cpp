@@ -18,7 +18,7 @@ class HostScores : public ScoreReference {
 
   void pairs(Index first, Index count, Expected* out, double* phase) override {
     const Index size = data_.problem.out_size();
-    // Kept from call to call: memory that is taken anew is cleared by one thread.
+    // Kept between calls: one thread would clear new memory.
     elements_.resize(count * size);
     if (transform_) {
       const bool absolute = data_.bounds.sums.definition;
@@ -68,14 +68,6 @@ class HostPhase : public ScoreReference {
 };
 
 }  // namespace
-
-const MatrixFacts& ScoreData::left_facts(Index p) const {
-  return inputs.left_facts[problem.pair(p).left];
-}
-
-const MatrixFacts& ScoreData::right_facts(Index p) const {
-  return inputs.right_facts[problem.pair(p).right];
-}
 
 ScoreBounds::OfPair ScoreData::of_pair(Index p, double phase) const {
   return bounds.of_pair(left_facts(p), right_facts(p), phase);

@@ -16,16 +16,16 @@ struct ScoreData {
   bool by_transform;  // the definition would take too long
   bool exact;         // sums of whole numbers: rounding makes them exact
 
-  // Of a pair. `phase` is that of ScoreBounds::OfPair.
+  // Of pair p. `phase` is that of ScoreBounds::OfPair.
   ScoreBounds::OfPair of_pair(Index p, double phase = 0) const;
-  const MatrixFacts& left_facts(Index p) const;
-  const MatrixFacts& right_facts(Index p) const;
+  const MatrixFacts& left_facts(Index p) const { return inputs.left_facts_of(problem, p); }
+  const MatrixFacts& right_facts(Index p) const { return inputs.right_facts_of(problem, p); }
 };
 
 // What the comparison needs of one output.
 struct Expected {
   double value;
-  // How far a right output may be from it. Negative where 0 is right as well.
+  // How far a right output may be from the value. Negative where 0 is right as well.
   double bound;
   double weight;  // ScoreElement::absolute of sums of products, ScoreElement::scale of scores
 };
@@ -33,12 +33,12 @@ struct Expected {
 class ScoreReference {
  public:
   virtual ~ScoreReference() = default;
-  // Of the pairs [first, first + count). `phase` gets what the L2 bound of each pair needs
+  // The pairs [first, first + count). `phase` gets what the L2 bound of each pair needs
   // (ScoreBounds::OfPair), 0 for all other scores.
   virtual void pairs(Index first, Index count, Expected* out, double* phase) = 0;
 };
 
-// Turns elements of one pair into what is expected.
+// What is expected of an element of a pair.
 XCORR_HD inline Expected expected(const ScoreBounds& bounds, const ScoreBounds::OfPair& pair,
                                   Index element, const ScoreElement& e, bool exact) {
   const bool normal = is_normalised(bounds.sums.problem.fields.score.kind);
@@ -47,16 +47,16 @@ XCORR_HD inline Expected expected(const ScoreBounds& bounds, const ScoreBounds::
           normal ? e.scale : e.absolute};
 }
 
-// Applies the rule of the least overlap to the elements of the pairs [first, first + count), and
-// turns them into what is expected.
+// Applies the rule of the least overlap to the pairs [first, first + count), and converts elements
+// to what is expected.
 void expect(const ScoreData& data, Index first, Index count, ScoreElement* elements, Expected* out,
             double* phase);
 
 // On the host. `data` must outlive it.
 std::unique_ptr<ScoreReference> make_host_score_reference(const ScoreData& data);
 
-// The surfaces of all pairs, [pairs][out_rows][out_cols], of dense stacks, by the definition or by
-// transforms. A mask is null for a side without one.
+// The surfaces of all pairs, [pairs][out_rows][out_cols], from dense stacks. A mask is null for a
+// side without one.
 void score_surfaces(const Problem& problem, const double* left, const double* right,
                     const std::uint8_t* left_mask, const std::uint8_t* right_mask,
                     bool by_transform, double* out);

@@ -11,17 +11,18 @@
 namespace xcorr {
 namespace {
 
-// Of which forms of a side the sums are.
+// Which forms of a side the sums need.
 struct Forms {
   bool centred, squares, valid;
 };
 
-// One side in the forms that the sums need, others are empty. Elements that are not valid are 0 in all
-// of them.
+// One side in the forms that the sums need; other forms are empty. Invalid elements are 0 in all of
+// them.
 struct Stacks {
   std::span<const double> centred;  // the values themselves where nothing is taken away
   std::vector<double> without_means, squares, valid;
-  // 1 where a value is not 0, if most are 0: windows without a 1 are constant, and are found at once.
+  // 1 where a value is not 0, if most values are 0. A window without a 1 is constant and needs no
+  // sums.
   std::vector<double> others;
   std::vector<double> squares_norm, valid_norm;  // of each matrix
 
@@ -84,17 +85,17 @@ class Integral {
   std::vector<double> sums_;
 };
 
-// The sums of one output beside that of the products.
+// The sums of one output besides that of the products.
 struct Sums {
   double terms, left, right, left_squares, right_squares;
   double left_others = 1, right_others = 1;  // 0 where a side is constant
 };
 
-// A sum of squares that is so small a share of what it is the difference of has lost digits.
+// A sum of squares that is this small a share of the terms of its difference has lost digits.
 constexpr double kFewDigits = 1e-5;
 
-// Up to so large a sum of squares a side may be constant, whatever values of its matrix are in the
-// overlap.
+// The largest sum of squares with which a side may be constant, whatever values of its matrix are
+// in the overlap.
 double largest_constant(const MatrixFacts& facts, double terms) {
   const double step = 8 * 0x1p-24 * facts.largest;
   return 4 * step * step * terms;
@@ -108,15 +109,9 @@ struct ScoreTransform::State {
   std::optional<Stacks> left, right;
   std::optional<FftReference> products;
   // With masks: sums of one side where the other is valid.
-  std::optional<FftReference> terms, left_sums, right_sums, left_squares, right_squares;
-  std::optional<FftReference> left_others, right_others;
+  std::vector<std::pair<double Sums::*, FftReference>> masked_sums;
   std::vector<double> left_absolute, right_absolute;
   std::optional<FftReference> absolute;
-
-  const MatrixFacts& left_facts(Index p) const { return inputs.left_facts[problem.pair(p).left]; }
-  const MatrixFacts& right_facts(Index p) const {
-    return inputs.right_facts[problem.pair(p).right];
-  }
 
   void plain(Index first, Index count, bool with_absolute, ScoreElement* out);
   void scores(Index first, Index count, ScoreElement* out);
@@ -126,7 +121,7 @@ struct ScoreTransform::State {
 };
 
 ScoreTransform::ScoreTransform(const Problem& problem, const ScoreInputs& inputs)
-    : state_(new State{problem, inputs, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}) {
+    : state_(new State{problem, inputs, {}, {}, {}, {}, {}, {}, {}}) {
   State& s = *state_;
   const ScoreKind score = problem.fields.score.kind;
   const bool masked = problem.fields.masks != Masks::none;
@@ -134,19 +129,21 @@ ScoreTransform::ScoreTransform(const Problem& problem, const ScoreInputs& inputs
                     is_normalised(score) || masked, masked};
   s.left.emplace(inputs.left, inputs.left_mask, inputs.left_facts, forms, problem.left.size());
   s.right.emplace(inputs.right, inputs.right_mask, inputs.right_facts, forms, problem.right.size());
-  const auto correlation = [&](std::optional<FftReference>& of, std::span<const double> l,
-                               std::span<const double> r) {
-    of.emplace(problem, l.data(), r.data());
+  const Stacks &l = *s.left, &r = *s.right;
+  s.products.emplace(problem, l.centred.data(), r.centred.data());
+  if (!masked) return;
+  const auto take = [&](double Sums::* sum, std::span<const double> left,
+                        std::span<const double> right) {
+    if (left.empty() || right.empty()) return;
+    s.masked_sums.emplace_back(sum, FftReference(problem, left.data(), right.data()));
   };
-  correlation(s.products, s.left->centred, s.right->centred);
-  if (problem.fields.masks == Masks::none) return;
-  correlation(s.terms, s.left->valid, s.right->valid);
-  correlation(s.left_sums, s.left->centred, s.right->valid);
-  correlation(s.right_sums, s.left->valid, s.right->centred);
-  correlation(s.left_squares, s.left->squares, s.right->valid);
-  correlation(s.right_squares, s.left->valid, s.right->squares);
-  if (!s.left->others.empty()) correlation(s.left_others, s.left->others, s.right->valid);
-  if (!s.right->others.empty()) correlation(s.right_others, s.left->valid, s.right->others);
+  take(&Sums::terms, l.valid, r.valid);
+  take(&Sums::left, l.centred, r.valid);
+  take(&Sums::right, l.valid, r.centred);
+  take(&Sums::left_squares, l.squares, r.valid);
+  take(&Sums::right_squares, l.valid, r.squares);
+  take(&Sums::left_others, l.others, r.valid);
+  take(&Sums::right_others, l.valid, r.others);
 }
 
 ScoreTransform::~ScoreTransform() = default;
@@ -191,20 +188,11 @@ void ScoreTransform::State::scores(Index first, Index count, ScoreElement* out) 
   std::vector<Sums> sums(of_products.size());
   if (problem.fields.masks != Masks::none) {
     std::vector<double> values(of_products.size());
-    const auto take = [&](const FftReference& of, double Sums::* member) {
-      of.correlate(first, count, values.data());
+    for (const auto& masked : masked_sums) {
+      masked.second.correlate(first, count, values.data());
 #pragma omp parallel for
-      for (Index i = 0; i < count * size; ++i) {
-        sums[i].*member = values[i];
-      }
-    };
-    take(*terms, &Sums::terms);
-    take(*left_sums, &Sums::left);
-    take(*right_sums, &Sums::right);
-    take(*left_squares, &Sums::left_squares);
-    take(*right_squares, &Sums::right_squares);
-    if (left_others) take(*left_others, &Sums::left_others);
-    if (right_others) take(*right_others, &Sums::right_others);
+      for (Index i = 0; i < count * size; ++i) sums[i].*masked.first = values[i];
+    }
 #pragma omp parallel for
     for (Index i = 0; i < count * size; ++i) {
       Sums& s = sums[i];
@@ -257,8 +245,8 @@ void ScoreTransform::State::unmasked_sums(Index p, Sums* sums) const {
 double ScoreTransform::State::products_error(Index p) const {
   const bool centred = problem.fields.score.kind == ScoreKind::zncc;
   const auto norm = centred ? &MatrixFacts::centred_norm : &MatrixFacts::norm;
-  return fft_bound(log2_transform_points(problem), left_facts(p).*norm, right_facts(p).*norm,
-                   kDoubleRoundoff);
+  return fft_bound(log2_transform_points(problem), inputs.left_facts_of(problem, p).*norm,
+                   inputs.right_facts_of(problem, p).*norm, kDoubleRoundoff);
 }
 
 void ScoreTransform::State::finish(Index p, const double* of_products, const Sums* sums,
@@ -267,7 +255,7 @@ void ScoreTransform::State::finish(Index p, const double* of_products, const Sum
   const bool centred = problem.fields.score.kind == ScoreKind::zncc;
   const Pair pair = problem.pair(p);
   const auto l = static_cast<std::size_t>(pair.left), r = static_cast<std::size_t>(pair.right);
-  // A matrix without any deviation is constant at every shift.
+  // A matrix without deviations is constant at every shift.
   const bool constant = left->squares_norm[l] == 0 || right->squares_norm[r] == 0;
   const double left_limit = kFewDigits * left->squares_norm[l] * right->valid_norm[r],
                right_limit = kFewDigits * right->squares_norm[r] * left->valid_norm[l];
@@ -288,8 +276,8 @@ void ScoreTransform::State::finish(Index p, const double* of_products, const Sum
     const double mean_right = centred ? s.right / s.terms : 0;
     const double left_squares = s.left_squares - mean_left * mean_left * s.terms;
     const double right_squares = s.right_squares - mean_right * mean_right * s.terms;
-    const double left_constant = largest_constant(left_facts(p), s.terms),
-                 right_constant = largest_constant(right_facts(p), s.terms);
+    const double left_constant = largest_constant(inputs.left_facts_of(problem, p), s.terms),
+                 right_constant = largest_constant(inputs.right_facts_of(problem, p), s.terms);
     const bool digits = left_squares > std::max(left_limit, left_constant) &&
                         right_squares > std::max(right_limit, right_constant);
     if (digits &&

@@ -11,7 +11,7 @@
 namespace xcorr {
 namespace {
 
-// Up to this much work the definition is the reference for every element.
+// Largest problem, in FMAs, whose reference is the definition.
 constexpr Index kSmallFmas = Index{1} << 27;
 
 std::vector<double> norms(const std::vector<double>& matrices, Index size) {
@@ -50,7 +50,7 @@ struct HostTruth::KindTruth {
   Stack plain;
   Stack weights;  // their sizes or squares, where the bounds need them
   std::vector<double> left_norm, right_norm;
-  // Of a time series: squared norms of what each output reads, [rights][out_size], the root of the
+  // Time series: squared norms of what each output reads, [rights][out_size], the root of the
   // largest one, and the norms of segments.
   std::vector<double> window2, largest_window, segment_norm;
 
@@ -84,8 +84,8 @@ struct HostTruth::KindTruth {
     return bounds.of_pair(left_norm[pair.left], right[pair.right]);
   }
 
-  // References of the pairs [first, first + count). `rounded`: the inputs are integers, so that
-  // rounding makes the reference exact.
+  // References of the pairs [first, first + count). `rounded`: inputs are integers, and rounding
+  // makes the reference exact.
   const double* reference(const Problem& problem, Stack& stack, Index first, Index count,
                           bool cache, bool rounded) {
     if (cache && stack.complete) return stack.out.data();
@@ -156,12 +156,11 @@ Check HostTruth::check(InputKind kind, const void* out) {
 
 namespace {
 
-// Of one pair.
 struct PairTally : Tally {
   PairSums sums;
 };
 
-// Of a time series, for one pair; else null.
+// Norms of the windows of one pair of a time series; null for other problems.
 struct Windows {
   const double* norm2;
   double left_norm, largest;
@@ -264,8 +263,7 @@ Check HostTruth::compare(InputKind kind, const T* out) {
   }
   Check& check = total.check;
 
-  // Large problems: a sample is compared with the definition too, so that a transform is never the
-  // only reference for a transform.
+  // A sample of a large problem is compared with the definition too (kSampledElements).
   for (Index i = 0; bounds.reference_by_fft && i < kSampledElements; ++i) {
     const auto [p, row, col] = sampled_element(problem_, seed_, i);
     const double want =

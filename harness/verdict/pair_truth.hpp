@@ -1,5 +1,5 @@
-// What a surface within the bounds of the truth may hold, for the verdict on results
-// (harness/verdict/result_verdict.hpp): which outputs may be peaks, and where a fit between outputs may lie.
+// What a surface within the bounds of the truth may hold, for the verdict on records
+// (harness/verdict/result_verdict.hpp): which outputs may be peaks, and where a fit may lie.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace xcorr::judged {
 
 inline constexpr double kFloatRoundoff = 0x1p-24;
-// A fit is stored in float32 and computed in float64.
+// Fits are computed in float64 and stored in float32.
 inline constexpr double kFitRoundoff = 1e-6;
 inline constexpr double kLargestFloat = std::numeric_limits<float>::max();
 
@@ -50,30 +50,34 @@ class PairTruth {
     const Index row = sy - problem_.window.sy.first, col = sx - problem_.window.sx.first;
     return row < 0 || row >= rows_ || col < 0 || col >= cols_ ? -1 : row * cols_ + col;
   }
-  // Bound of a value as a record holds it. Outputs that are exact numbers of float32 stay exact.
+  // The bound of a value in a record. Outputs that are float32 numbers stay exact.
   double record_bound(Index at) const {
     const double value = value_[at];
-    // Half of the smallest float: numbers below the smallest normal one have fewer digits.
+    // Half of the smallest float: subnormal numbers have fewer digits.
     return bound_[at] > 0 ? bound_[at] + kFloatRoundoff * std::abs(value) + 0x1p-150
                           : std::abs(value - static_cast<double>(static_cast<float>(value)));
   }
 
-  // Whether the output of `a` is, for every surface within the bounds, before that of `b` in the
-  // order of peaks; with `maybe`, for some surface.
+  // Whether output `a` comes before `b` in the order of peaks for every surface within the bounds;
+  // with `maybe`, for some surface.
   bool is_before(Index a, Index b, bool maybe) const {
     const double of_a = maybe ? high(a) : low(a), of_b = maybe ? low(b) : high(b);
     return of_a > of_b || (of_a == of_b && a < b);
   }
-  bool is_maximum(Index at, bool maybe) const {
+  // Whether no output within `reach` rows and columns comes before this one in that sense.
+  bool is_first_within(Index at, Index reach, bool maybe) const {
     const Index row = at / cols_, col = at % cols_;
-    for (Index y = std::max<Index>(row - 1, 0); y <= std::min(row + 1, rows_ - 1); ++y) {
-      for (Index x = std::max<Index>(col - 1, 0); x <= std::min(col + 1, cols_ - 1); ++x) {
+    const Index last_row = std::min(row + reach, rows_ - 1),
+                last_col = std::min(col + reach, cols_ - 1);
+    for (Index y = std::max<Index>(row - reach, 0); y <= last_row; ++y) {
+      for (Index x = std::max<Index>(col - reach, 0); x <= last_col; ++x) {
         const Index other = y * cols_ + x;
         if (other != at && !is_before(at, other, maybe)) return false;
       }
     }
     return true;
   }
+  bool is_maximum(Index at, bool maybe) const { return is_first_within(at, 1, maybe); }
 
   std::string where(Index at) const { return element_text(problem_, pair_, at); }
   std::string name() const { return pair_text(problem_, pair_); }
@@ -99,8 +103,8 @@ inline bool compare(Tally& tally, double got, double want, double bound) {
 }
 
 // Where the fit through (before, middle, after) may lie, each within its interval and the middle
-// the largest. The fit grows with `after` and falls with `before`, and a larger middle moves it
-// towards 0. Where `after` may be equal to the middle, the fit may be half a pixel.
+// the largest. The fit grows with `after` and falls with `before`; a larger middle moves it towards
+// 0. The fit may be half a pixel where `after` may equal the middle.
 template <typename F>
 Interval fits(Interval before, Interval middle, Interval after, F&& transform) {
   const auto fit = [&](double b, double m, double a) {
@@ -134,7 +138,7 @@ struct AxisTruth {
   bool inside;                     // both neighbours lie in the window
   bool flat, maybe_flat;           // a neighbour has the same value, or may have it
   Interval before, middle, after;  // neighbours outside the window are not read
-  // Outputs from the peak on, along the axis, that have its value, and that may have it.
+  // Consecutive outputs from the peak on, along the axis, that equal it, and that may equal it.
   Index equal = 1, maybe_equal = 1;
 
   AxisTruth(const PairTruth& truth, Index at, bool rows)
@@ -154,7 +158,7 @@ struct AxisTruth {
     before = look(has_before, at - step);
     after = look(has_after, at + step);
     const Index behind = (rows ? truth.rows() : truth.cols()) - position;
-    // A larger output ends the plateau; it may follow one that has the value of the peak.
+    // A larger output ends the plateau. It may follow an output that equals the peak.
     const auto is_equal = [&](Index e) {
       return truth.low(e) >= middle.high && truth.high(e) <= middle.high;
     };
@@ -165,7 +169,7 @@ struct AxisTruth {
     while (maybe_equal < behind && may_be_equal(at + maybe_equal * step)) ++maybe_equal;
   }
 
-  // "" or what is wrong with the fit.
+  // "", or what is wrong with the fit.
   std::string wrong(double sub, bool plateau, SubPixel sub_pixel) const {
     const std::string got = std::string(name) + " is " + number(sub) + ", expected ";
     if (!inside) return sub == 0 ? "" : got + "0: there is no fit";
@@ -181,12 +185,12 @@ struct AxisTruth {
   }
 };
 
-// The surface around a peak as peak:upsample=u interpolates it: its Fourier series.
+// The surface around a peak as peak:upsample=u interpolates it, by its Fourier series.
 class Interpolation {
  public:
   explicit Interpolation(int factor) : factor_(factor), points_((3 * factor + 1) / 2) {}
 
-  // "" or what is wrong with the position between outputs.
+  // "", or what is wrong with the position between outputs.
   std::string wrong(const PairTruth& truth, Index at, const Peak& peak) {
     const Index i = point_of(peak.sub_sy), j = point_of(peak.sub_sx);
     const std::string got =
@@ -221,7 +225,7 @@ class Interpolation {
     }
     const double best = *std::max_element(all.begin(), all.end());
     const double here = all[i * points_ + j];
-    // Errors of outputs are of either sign, and the squares of the weights sum to about 1.
+    // Errors of outputs have either sign, and the squared weights sum to about 1.
     if (here >= best - 4 * bound - 1e-12 * largest) return "";
     return got + "has the interpolated value " + number(here) + ", the largest is " + number(best);
   }
@@ -237,7 +241,7 @@ class Interpolation {
     const double* const weights = table.data() + distance * points_;
     for (Index i = 0; i < points_; ++i) into[i] += factor * weights[i];
   }
-  // [distance][point]: one output's share, summed over the frequencies one by one.
+  // [distance][point]: the share of one output, summed over the frequencies.
   const std::vector<double>& weights(Index length) {
     std::vector<double>& table = tables_[length];
     if (!table.empty()) return table;

@@ -18,7 +18,7 @@ namespace {
 
 using namespace judged;
 
-// Value, flags and fit of a record whose position is `at`. "" or what is wrong.
+// "", or what is wrong with value, flags and fit of a record whose position is `at`.
 std::string wrong_peak(const PairTruth& truth, Index at, const Peak& peak, SubPixel sub_pixel,
                        Interpolation* interpolation, Tally& tally) {
   if (!compare(tally, peak.value, truth.value(at), truth.record_bound(at))) {
@@ -47,7 +47,7 @@ std::string wrong_peak(const PairTruth& truth, Index at, const Peak& peak, SubPi
   return wrong.empty() ? axes[1].wrong(peak.sub_sx, plateau, sub_pixel) : wrong;
 }
 
-// "" or what is wrong with `second` of a peak at `at`.
+// "", or what is wrong with `second` of a peak at `at`.
 std::string wrong_second(const PairTruth& truth, Index at, float second) {
   double least = -std::numeric_limits<double>::infinity();  // that the second must reach
   bool certain = false, possible = false;
@@ -142,7 +142,7 @@ void check_peaks(const PairTruth& truth, const Peak* peaks, Tally& tally) {
   }
 }
 
-// The mean of the two middle numbers.
+// The median; the mean of the two middle numbers.
 double median_of(std::vector<double> values) {
   const std::size_t upper = values.size() / 2;
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(upper),
@@ -153,7 +153,7 @@ double median_of(std::vector<double> values) {
   return lower + (values[upper] - lower) / 2;
 }
 
-// Between which numbers the threshold of a pair lies.
+// The interval that holds the threshold of a pair.
 Interval threshold_of(const PairTruth& truth) {
   const Result& result = truth.problem().fields.result;
   if (!result.of_deviations) return {result.threshold, result.threshold};
@@ -166,7 +166,7 @@ Interval threshold_of(const PairTruth& truth) {
   const double median = median_of(values);
   for (double& v : values) v = std::abs(v - median);
   const double spread = result.threshold * median_of(values);
-  // No order statistic moves by more than the largest error; the deviations have two errors.
+  // An order statistic moves by at most the largest error; deviations have two errors.
   const double error = bound + 2 * result.threshold * bound + 2 * kFloatRoundoff * std::abs(spread);
   return {median + spread - error, median + spread + error};
 }
@@ -176,31 +176,16 @@ struct Detected {
   float value;
 };
 
-// How many outputs of a pair are, and may be, to be listed.
+// How many outputs of a pair must be listed, and how many may be.
 struct Counted {
   Index certain = 0, possible = 0;
 };
-
-// Whether no output that is closer than the least distance comes before this one, for every surface
-// within the bounds; with `maybe`, for some surface.
-bool is_first_within(const PairTruth& truth, Index at, bool maybe) {
-  const Index reach = truth.problem().fields.result.distance - 1;
-  const Index row = at / truth.cols(), col = at % truth.cols();
-  for (Index y = std::max<Index>(row - reach, 0); y <= std::min(row + reach, truth.rows() - 1);
-       ++y) {
-    for (Index x = std::max<Index>(col - reach, 0); x <= std::min(col + reach, truth.cols() - 1);
-         ++x) {
-      const Index other = y * truth.cols() + x;
-      if (other != at && !truth.is_before(at, other, maybe)) return false;
-    }
-  }
-  return true;
-}
 
 Counted check_detections(const PairTruth& truth, const std::vector<Detected>& found,
                          bool all_listed, Tally& tally) {
   Counted counted;
   const Interval threshold = threshold_of(truth);
+  const Index reach = truth.problem().fields.result.distance - 1;
   std::vector<char> listed(truth.size());
   for (const auto& [at, value] : found) {
     std::string wrong;
@@ -208,7 +193,7 @@ Counted check_detections(const PairTruth& truth, const std::vector<Detected>& fo
       wrong = "is listed twice";
     } else if (truth.high(at) < threshold.low) {
       wrong = "is below the threshold " + number(threshold.low);
-    } else if (!is_first_within(truth, at, true)) {
+    } else if (!truth.is_first_within(at, reach, true)) {
       wrong = "is too close to a larger output";
     } else if (!compare(tally, value, truth.value(at), truth.record_bound(at))) {
       wrong = "value is " + number(value) + ", expected " + number(truth.value(at)) + " +- " +
@@ -217,9 +202,9 @@ Counted check_detections(const PairTruth& truth, const std::vector<Detected>& fo
     if (!wrong.empty()) tally.wrong(truth.where(at) + ": " + wrong);
   }
   for (Index e = 0; e < truth.size(); ++e) {
-    if (truth.high(e) < threshold.low || !is_first_within(truth, e, true)) continue;
+    if (truth.high(e) < threshold.low || !truth.is_first_within(e, reach, true)) continue;
     ++counted.possible;
-    if (truth.low(e) < threshold.high || !is_first_within(truth, e, false)) continue;
+    if (truth.low(e) < threshold.high || !truth.is_first_within(e, reach, false)) continue;
     ++counted.certain;
     if (!all_listed || listed[e]) continue;
     tally.wrong(truth.where(e) + ": " + number(truth.value(e)) + " +- " + number(truth.bound(e)) +
@@ -238,7 +223,7 @@ void check_sum(const PairTruth& truth, InputKind kind, double sum, Tally& tally)
     squares += truth.bound(e) * truth.bound(e);
   }
   const auto want = static_cast<double>(exact);
-  // Errors of products of either sign add up like independent ones, others may all be alike.
+  // Errors of products of either sign add up like independent ones. Others may all be alike.
   const bool independent =
       truth.problem().fields.score.kind == ScoreKind::product && !is_same_sign(kind);
   const double order = (std::sqrt(static_cast<double>(truth.size())) + 4) * kDoubleRoundoff;
@@ -248,8 +233,8 @@ void check_sum(const PairTruth& truth, InputKind kind, double sum, Tally& tally)
               number(bound));
 }
 
-// Pairs whose references are in memory at a time: a pair a thread at least, unless they are very large,
-// and so few that their memory is soon used again.
+// Pairs with references in memory at a time: one a thread at least, unless pairs are very large,
+// and few enough that their memory is soon used again.
 Index pairs_of_a_turn(const Problem& problem) {
   constexpr Index kElements = Index{1} << 24, kMostElements = Index{1} << 27;
   const Index size = problem.out_size();
@@ -285,7 +270,7 @@ Check check_above(const Problem& problem, Truth& truth, InputKind kind, const vo
   const std::string name = "result '" + field_text(problem.fields, "result") + "': ";
   Tally tally;
   std::map<Index, std::vector<Detected>> found;  // by pair
-  // No more than there are outputs: that is what the records have memory for.
+  // The memory of the records holds no more than all outputs.
   const std::uint64_t most = std::min(capacity, static_cast<std::uint64_t>(problem.out_elements()));
   for (std::uint64_t i = 0; i < std::min(header->count, most); ++i) {
     const Detection& d = detections[i];

@@ -1,5 +1,5 @@
-// The error bounds of scores (docs/design.md, Checks), for host and device: those of products are in
-// bounds.hpp. They are frozen as those are.
+// The error bounds of scores (docs/design.md, Checks), for host and device, frozen like those of
+// products (bounds.hpp).
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 namespace xcorr {
 
 // Phase correlation: the error of a bin of the whitened cross spectrum. `left` and `right` are the
-// sizes of the bin in both spectra, with errors `left_error` and `right_error`; `smallest` is what a
-// product may lose below the smallest normal number. The error of the cross spectrum is divided as
-// the bin is, by `magnitude`^(1 - p), and is at most twice the largest value that the bin can have.
+// sizes of the bin in both spectra, with errors `left_error` and `right_error`; `smallest` is what
+// a product may lose below the smallest normal number. The error of the cross spectrum is divided
+// like the bin, by `magnitude`^(1 - p), and is at most twice the largest value of the bin.
 inline double phase_bin_error(double left, double right, double left_error, double right_error,
                               double smallest, double magnitude, double exponent) {
   const double error =
@@ -23,17 +23,15 @@ inline double phase_bin_error(double left, double right, double left_error, doub
   return std::min(error / std::pow(magnitude, 1 - exponent),
                   2.0 * std::pow(magnitude + error, exponent));
 }
-// The error of a bin relative to the norm of the input of a transform. With it FFTW's transforms in
-// float32 of 4 x 4 to 512 x 512 points stay within 0.7 of the bound of an output and 0.9 of the L2
-// bound.
+// The error of a bin relative to the norm of the input of a transform. FFTW in float32 with 4 x 4
+// to 512 x 512 points stays within 0.7 of the resulting bound of an output and 0.9 of the L2 bound.
 inline double phase_roundoff(double log2_points, double unit_roundoff) {
   return 0.6 * log2_points * unit_roundoff + unit_roundoff;
 }
 
-// The largest error that any ncc or zncc may have; both scores are between -1 and 1. A slowly drifting
-// mean must not cost digits: means are removed before anything is rounded. A bound on the norm of a
-// whole signal would allow it. Transforms of whole matrices, as those of scores at all shifts, may lose
-// as much as classes of few digits.
+// The largest error of any ncc or zncc, which lie between -1 and 1. A slowly drifting mean must not
+// cost digits, which a bound on the norm of a whole signal would allow: means are removed before
+// anything is rounded. Transforms of whole matrices may lose as much as classes of few digits.
 inline double largest_score_error(const Problem& problem, InputKind kind, Precision precision,
                                   double unit_roundoff, bool definition) {
   if (kind != InputKind::drift) return 2.0;
@@ -45,19 +43,19 @@ inline double largest_score_error(const Problem& problem, InputKind kind, Precis
 
 // The bounds of the surfaces of all scores (docs/design.md, Fields of a problem).
 struct ScoreBounds {
-  // Of the sums of products, with norms of the matrices; for covariance and zncc of the matrices
-  // without their means, which are zero-mean data then, whatever they were.
+  // Of the sums of products, with norms of the matrices; for covariance and zncc norms without
+  // means, where any data are zero-mean.
   Bounds sums;
-  // Of a normalised score, whatever the other bounds allow: largest_score_error.
+  // largest_score_error, which caps all other bounds of a score.
   double largest_error;
-  // Inputs have few different values, also without their means: whole numbers, matrices of one value.
-  // All elements of a value are rounded in the same way.
+  // Inputs have few different values, also without their means: whole numbers, matrices of one
+  // value. Elements of equal value are rounded alike.
   bool few_values;
 
   struct OfPair {
     Bounds::OfPair sums;
     double left_norm, right_norm;  // of `sums`
-    // Covariance: what rounding of the float64 means adds to a sum of products.
+    // Covariance: what the rounding of the float64 means adds to a sum of products.
     double means;
     double phase;  // root mean square of the error that an output of phase correlation may have
   };
@@ -68,7 +66,7 @@ struct ScoreBounds {
                  r = centred ? right.centred_norm : right.norm;
     OfPair pair{sums.of_pair(l, r), l, r, 0, phase};
     if (sums.problem.fields.score.kind == ScoreKind::covariance) {
-      // A mean of N elements is a sum with N roundings, relative to the size of the elements.
+      // A mean of N elements has N roundings, relative to the size of the elements.
       const auto error = [](const MatrixFacts& of, Index size) {
         const auto n = static_cast<double>(size);
         return (0.5 * n + 8.0) * kDoubleRoundoff * of.norm / std::sqrt(n);
@@ -91,8 +89,8 @@ struct ScoreBounds {
     const ScoreKind kind = sums.problem.fields.score.kind;
     if (kind == ScoreKind::phase) return 8.0 * pair.phase + 4.0 * sums.u * fabs(e.value);
     if (!is_normalised(kind)) {
-      // Elements are rounded about a number near them that need not be the mean of the matrix. Of a few
-      // elements all may lie nearer to that mean.
+      // Elements are rounded about a number near them, not always the mean of the matrix. All of a
+      // few elements may lie nearer to that mean.
       const double terms = sums.terms_of(element);
       const double typical = kind == ScoreKind::covariance && terms <= 16
                                  ? sqrt(terms) *
@@ -107,10 +105,10 @@ struct ScoreBounds {
             ? (sums.rounds.reduced ? reduced_score(pair, e) : definition_score(e.terms)) +
                   fmin(pair.sums.reference * e.scale, kTransformedScoreError)
             : 16.0 * sums.u + pair.sums.transform * e.scale;
-    // Of few products rounded to few digits, or made by a transform, the errors do not cancel.
+    // Errors of few coarse products do not cancel.
     const bool coarse = sums.rounds.narrow || !sums.definition;
     const double few = coarse && e.terms < 64 ? sqrt(64 / e.terms) : 1.0;
-    // The deviations of two or three elements are often far smaller than those of a tile's elements, in which a
+    // Two or three elements often deviate far less than the elements of the tile in which a
     // transform rounds.
     const double small = coarse && e.terms < 4 ? 16 / (e.terms * e.terms) : 1.0;
     return fmin(largest_error * few * small,
@@ -120,15 +118,15 @@ struct ScoreBounds {
   XCORR_HD bool right(double error, double bound) const {
     return is_sum() ? sums.right(error, bound) : error <= bound;
   }
-  // Whether a transform may give NaN for a score: its tile has numbers that leave nothing of the score, whose
-  // bound then allows any.
+  // Whether a transform may give NaN for a score: where its tile has numbers that leave no digit of
+  // the score, whose bound then allows any value.
   XCORR_HD bool may_be_no_number(double bound) const {
     return !is_sum() && !sums.definition && bound >= 2;
   }
 
   // The bound of ||out - ref|| of a pair. `weight` is the L2 norm over the outputs of
-  // ScoreElement::absolute for sums of products and of ScoreElement::scale for scores; `scores` is
-  // the number of outputs that are not 0 by a rule.
+  // ScoreElement::absolute for sums of products, and of ScoreElement::scale for scores. `scores` is
+  // the number of outputs that no rule sets to 0.
   double l2(double reference, double weight, double scores, const OfPair& pair,
             const MatrixFacts& left, const MatrixFacts& right) const {
     const ScoreKind kind = sums.problem.fields.score.kind;
@@ -141,19 +139,20 @@ struct ScoreBounds {
     const double l = is_centred() ? left.centred_norm : left.norm,
                  r = is_centred() ? right.centred_norm : right.norm;
     if (!is_normalised(kind)) {
-      // Products of few different values are rounded alike: sums of 9,472 whole numbers about their mean
-      // reach 4 times the error of random ones, and sparse ones in a long sum 8 times.
+      // Products of few different values are rounded alike: sums of 9,472 whole numbers about their
+      // mean reach 4 times the error of random ones, sparse ones in a long sum 8 times.
       const double alike = few_values && sums.definition ? 10.0 : 1.0;
       return alike * sums.l2(reference, weight, l, r) + std::sqrt(outputs) * pair.means;
     }
-    // Each output has its own share of the errors of whole matrices (of_squares).
+    // float64: each output has its share of the errors of whole matrices (of_squares).
     if (!sums.single) return 1e300;
     const auto terms = static_cast<double>(sums.problem.max_overlap());
     const double tiny = weight * sums.tiny(sums.problem.out_size() / 2, r);
     if (!sums.definition) {
       const auto [own, added] = sums.transform_spread(weight * weight, l, r);
-      // Data of one sign, or with a run of one value, have most of their energy in few bins, and small overlaps
-      // have large weights; most of all where half of the data are 1e4 times the others.
+      // Data of one sign or with a run of one value have most of their energy in few bins, where
+      // small overlaps have large weights; the most where half of the data are 1e4 times the
+      // others.
       const double weighed = two_modes() ? 3.0 * own : has_few_bins(sums.kind) ? 2.0 * own : own;
       const double of_transform = std::max(reference, weighed + added);
       return few * (fft_l2_bound(sums.log2_points, sums.u + kDoubleRoundoff) * of_transform +
@@ -163,7 +162,7 @@ struct ScoreBounds {
     const double of_sums = std::max(reference, std::sqrt(scores / terms));
     const double u = sums.rounds.reduced ? sums.rounds.sum : sums.u;
     const double one_direction = is_one_direction() ? sums.rounds.product : 0.0;
-    // All samples of a mode are rounded alike.
+    // Samples of a mode are rounded alike.
     const double alike = two_modes() ? 2.0 : is_centred() ? 1.5 : 1.0;
     const double inputs = sums.rounds.reduced ? 2.0 * sums.rounds.input * weight * l *
                                                     root_mean_square(r, sums.problem.right) * alike
@@ -179,11 +178,11 @@ struct ScoreBounds {
     return sums.problem.fields.score.kind == ScoreKind::product ||
            sums.problem.fields.score.kind == ScoreKind::covariance;
   }
-  // A float64 variant may take its sums of squares from integral images or transforms of whole
-  // matrices. Their errors are in proportion to the squares of the whole matrix, and are large
-  // beside the squares of a small or even overlap. Other classes keep such sums in float64, so that
-  // these errors are far below their own. A definition must notice where such a sum has lost its
-  // digits: an outlier in the matrix costs overlaps without it no more than 2^-28.
+  // A float64 variant may take sums of squares from integral images or transforms of whole
+  // matrices. Their errors are in proportion to the squares of the whole matrix, which are large
+  // beside those of a small or even overlap. Other classes keep such sums in float64, so that these
+  // errors are far below their own. A definition must notice a sum that lost its digits: an outlier
+  // costs overlaps without it at most 2^-28.
   XCORR_HD double of_squares(const OfPair& pair, const ScoreElement& e) const {
     if (sums.single) return 0.0;
     const double lost = 64.0 * kDoubleRoundoff *
@@ -195,11 +194,10 @@ struct ScoreBounds {
   XCORR_HD double definition_score(double n) const {
     return (8.0 * sqrt(n) + 24.0) * (sums.u + kDoubleRoundoff);
   }
-  // The same in a class that rounds the factors of the products more than their sums, as
-  // series_bound. Norms and the division have float32's rounding. A side is rounded about a number
-  // that is the same for many outputs, as a mean of a part of the signal: what is rounded may be
-  // larger than the elements of the overlap (ncc) or their deviations from their mean (zncc), by the
-  // spread of the whole matrix.
+  // The same in a class that rounds factors more than sums, as series_bound; norms and the division
+  // have float32's rounding. A side is rounded about one number for many outputs, such as the mean
+  // of a part of the signal. So what is rounded may exceed the elements of the overlap (ncc) or
+  // their deviations from the mean (zncc) by the spread of the whole matrix.
   XCORR_HD double reduced_score(const OfPair& pair, const ScoreElement& e) const {
     const SeriesRoundoff& rounds = sums.rounds;
     const double sum = rounds.sum + kDoubleRoundoff;
@@ -212,7 +210,7 @@ struct ScoreBounds {
   }
   XCORR_HD bool two_modes() const { return sums.kind == InputKind::bimodal; }
   XCORR_HD bool is_one_direction() const { return is_systematic(sums.kind) || few_values; }
-  // Of the elements of a matrix with this norm.
+  // Of the elements of a matrix.
   XCORR_HD static double root_mean_square(double norm, const Shape& shape) {
     return norm / sqrt(static_cast<double>(shape.size()));
   }

@@ -17,9 +17,9 @@ using truth::kThreads;
 using truth::PairTally;
 using truth::Source;
 
-// Up to this much work, about a tenth of a second, the definition is the reference.
+// Largest problem, in FMAs, whose reference is the definition: about a tenth of a second.
 constexpr Index kSmallFmas = Index{1} << 36;
-// Of a time series up to this much, some seconds: a transform would be as long as the signal.
+// The same for time series, some seconds: a transform would be as long as the signal.
 constexpr Index kSeriesFmas = Index{1} << 40;
 constexpr std::size_t kCacheBytes = std::size_t{2} << 30;    // per kind of input
 constexpr std::size_t kChunkBytes = std::size_t{512} << 20;  // of one padded stack
@@ -75,7 +75,7 @@ class Transform {
   cufftHandle plan_{};
 };
 
-// Both directions, with the padded matrices and the spectra of a chunk.
+// Both directions, the padded matrices and the spectra of a chunk.
 struct Transforms {
   Transforms(const Layout& layout, cudaStream_t stream)
       : forward(layout, CUFFT_D2Z, stream),
@@ -158,7 +158,7 @@ class CudaTruth : public SeededTruth {
     bool complete = false;
   };
 
-  // Of a time series, [rights]; window2 is [rights][out_size] (truth::WindowNorms).
+  // Time series: [rights]; window2 is [rights][out_size] (truth::WindowNorms).
   struct WindowArrays {
     DeviceArray<double> window2, largest, segment;
   };
@@ -172,7 +172,7 @@ class CudaTruth : public SeededTruth {
     }
   }
 
-  // The inputs, or what the second reference of the bounds correlates.
+  // The inputs; with `second` what the second reference of the bounds correlates.
   Source source(InputKind kind, Side side, bool second = false) const {
     return {inputs(kind, side), second ? weights_of(kind) : Weights::values};
   }
@@ -197,7 +197,7 @@ class CudaTruth : public SeededTruth {
     finish("comparison");
   }
 
-  // References of the pairs [first, first + count) of a chunk.
+  // References of the pairs [first, first + count), at most a chunk.
   const double* values(InputKind kind, bool absolute, Index first, Index count) {
     CachedReference& cached = cached_[{kind, absolute}];
     const Index size = problem_.out_size();
@@ -221,7 +221,7 @@ class CudaTruth : public SeededTruth {
     return out;
   }
 
-  // The same for any number of pairs, on the host.
+  // The same for any number of pairs, copied to the host.
   std::vector<double> downloaded(InputKind kind, bool absolute, Index first, Index count) {
     const Index size = problem_.out_size();
     if (layout_.cache && !cached_[{kind, absolute}].complete) {  // filled from the first pair on
@@ -269,7 +269,7 @@ class CudaTruth : public SeededTruth {
     make_windows(kind);
   }
 
-  // Of a time series, after make_norms.
+  // Norms of windows of a time series. Comes after make_norms.
   void make_windows(InputKind kind) {
     if (!problem_.is_time_series() || !windows_[kind].window2.empty()) return;
     WindowArrays& windows = windows_[kind];

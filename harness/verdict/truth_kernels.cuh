@@ -1,5 +1,4 @@
-// Kernels of the truth on a device. All element indices are 64-bit, since a problem may have more
-// than 2^32 outputs.
+// Kernels of the truth on a device. Indices are 64-bit: a problem may have more than 2^32 outputs.
 #pragma once
 
 #include <cufft.h>
@@ -12,7 +11,7 @@ namespace xcorr::truth {
 
 constexpr int kThreads = 256;
 
-// Which numbers an input side holds: its values, their sizes or their squares.
+// The numbers that a reference correlates: values, their sizes or their squares.
 struct Source {
   Inputs inputs;
   Weights of;
@@ -23,7 +22,7 @@ struct Source {
   }
 };
 
-// Sums over the outputs of one pair. Positions are indices of outputs of that pair.
+// Findings about one pair. Positions are indices of its outputs.
 struct PairTally {
   double worst_ratio, error, bound;
   double difference2, reference2, absolute2;
@@ -34,8 +33,8 @@ struct PairTally {
   double normalised_error;
 };
 
-// Of a time series (all null for other problems): the norms of segments, the squared norms of what
-// each output of a right matrix reads, [rights][out_size], and the root of the largest of them.
+// Time series (null for other problems): norms of segments, squared norms of what each output of a
+// right matrix reads, [rights][out_size], and the root of the largest of them.
 struct WindowNorms {
   const double* segment;
   const double* window2;
@@ -75,7 +74,7 @@ __device__ inline double block_sum(double value) {
   return sum;
 }
 
-// One block per matrix: its Frobenius norm.
+// One block a matrix: its Frobenius norm.
 static __global__ void norms(Source source, Index size, double* norm) {
   const Index first = static_cast<Index>(blockIdx.x) * size;
   double sum = 0;
@@ -91,7 +90,7 @@ static __global__ void fill_ones(double* data, Index count) {
   for (Index i = global_thread(); i < count; i += global_threads()) data[i] = 1.0;
 }
 
-// One block per right matrix: the root of its largest window2, and the norm of its segments.
+// One block a right matrix: the root of its largest window2, and the norm of its segments.
 static __global__ void segments(const double* window2, Index size, const double* right_norm,
                                 double terms, double* largest, double* segment) {
   __shared__ double partial[kThreads];
@@ -112,7 +111,7 @@ static __global__ void segments(const double* window2, Index size, const double*
   }
 }
 
-// One thread per element of the pairs [first, first + count).
+// One thread an element of the pairs [first, first + count).
 static __global__ void definition(Problem problem, const double* left, const double* right,
                                   Index first, Index count, bool round, double* out) {
   const Index size = problem.out_size();
@@ -134,7 +133,7 @@ static __global__ void definition(Problem problem, const double* left, const dou
   }
 }
 
-// One block per sampled element, from the inputs themselves.
+// One block a sampled element, computed from the inputs themselves.
 static __global__ void sampled(Problem problem, Source left, Source right, const Index* positions,
                                double* values) {
   const Index* position = positions + 3 * blockIdx.x;  // pair, row, col
@@ -153,7 +152,7 @@ static __global__ void sampled(Problem problem, Source left, Source right, const
   if (threadIdx.x == 0) values[blockIdx.x] = sum;
 }
 
-// Slot i of `padded` gets the left (or right) matrix of pair first + i, zeros around it.
+// Slot i of `padded` gets the left or right matrix of pair first + i, followed by zeros.
 static __global__ void pad(Problem problem, Source source, Index first, Index count, Index rows,
                            Index cols, double* padded) {
   const bool is_left = source.inputs.side == Side::left;
@@ -177,7 +176,7 @@ static __global__ void hadamard(Index count, const cufftDoubleComplex* left,
   }
 }
 
-// The window's elements out of the circular result.
+// Copies the window out of the circular result.
 static __global__ void crop(Problem problem, Index count, Index rows, Index cols, bool round,
                             const double* circular, double* out) {
   const Index size = problem.out_size();
@@ -193,7 +192,7 @@ static __global__ void crop(Problem problem, Index count, Index rows, Index cols
   }
 }
 
-// Adds tally b to tally a, both of one pair. Of equal maxima the smaller position counts.
+// Adds tally b to tally a of the same pair. Of equal maxima the smaller position counts.
 __device__ inline void merge(PairTally& a, const PairTally& b) {
   if (b.worst_ratio > a.worst_ratio) {
     a.worst_ratio = b.worst_ratio, a.error = b.error, a.bound = b.bound;
@@ -213,7 +212,7 @@ __device__ inline void merge(PairTally& a, const PairTally& b) {
   a.normalised_error = fmax(a.normalised_error, b.normalised_error);
 }
 
-// One block per pair of the chunk: out against ref, element by element.
+// One block a pair of the chunk: compares out with ref element by element.
 template <typename T>
 __global__ void compare(Bounds bounds, const double* left_norm, const double* right_norm,
                         WindowNorms windows, Index first, const T* out, const double* ref,

@@ -1,4 +1,5 @@
-// Is this output right? Every element is compared with float64 truth (docs/design.md, Checks).
+// Whether an output is right: every element is compared with float64 truth (docs/design.md,
+// Checks).
 #pragma once
 
 #include <cstdint>
@@ -15,91 +16,91 @@
 
 namespace xcorr {
 
-// The result of comparing one output with the truth for one kind of input.
+// The comparison of one output with the truth for one kind of input.
 struct Check {
   double error = 0;         // of the element whose error is largest relative to its bound
   double bound = 0;         // of the same element
   double rel_l2_error = 0;  // ||out - ref|| / ||ref|| of the pair where it is largest to its bound
   double rel_l2_bound = 0;  // of the same pair; 0 where no pair has a bound
   bool argmax_agrees = true;  // for every pair
-  // Of a time series: the largest error of an output after division by the norms of the template and
-  // of the stretch of the signal that the output reads. Negative for other problems.
+  // Time series: the largest error of an output divided by the norms of the template and of the
+  // stretch of the signal that the output reads. Negative for other problems.
   double normalised_error = -1;
   std::int64_t wrong = 0;        // elements beyond their bound, NaN included
   std::int64_t wrong_pairs = 0;  // pairs whose relative L2 error is beyond its bound
-  std::string first_wrong;       // the position of the first wrong one, its value and the right one
+  std::string first_wrong;       // position of the first wrong one, its value and the right one
   bool passed() const { return wrong == 0 && wrong_pairs == 0; }
 };
 
-// The surface of consecutive pairs in float64, and how far a right output may be from each value.
+// The float64 surface of consecutive pairs, and how far a right output may be from each value.
 struct Reference {
   std::vector<double> value, bound;  // [pairs][out_rows][out_cols]
 };
 
-// float64 truth of one problem, for memory of one device. `left`, `right` and `out` are pointers to
-// that device's memory, in the scalar type of the precision class.
+// float64 truth of one problem. `left`, `right` and `out` point to memory of one device, in the
+// scalar type of the precision class.
 class Truth {
  public:
   virtual ~Truth() = default;
-  // Sparse inputs come in several rounds (sparse_rounds). The calls that follow use this round.
+  // Chooses the round of sparse inputs (sparse_rounds) of all later calls.
   virtual void set_round(Index round) = 0;
-  // Writes inputs of a kind: as many scalars as the arrays of view_layout have (harness/problem/views.hpp),
-  // left_elements() and right_elements() where the matrices are dense.
+  // Writes inputs of a kind: as many scalars as the arrays of view_layout have
+  // (harness/problem/views.hpp).
   virtual void fill(InputKind kind, void* left, void* right) = 0;
   // "" where the inputs are those that `fill` wrote, else which side differs.
   virtual std::string changed_inputs(InputKind kind, const void* left, const void* right) = 0;
-  // Compares what compute wrote with the truth: out[pairs][out_rows][out_cols], or records.
+  // Compares what compute wrote: out[pairs][out_rows][out_cols], or records.
   virtual Check check(InputKind kind, const void* out) = 0;
   // The surface of the pairs [first, first + count).
   virtual Reference reference(InputKind kind, Index first, Index count) = 0;
 };
 
-// Amplitude of the integer inputs of the exact check. For a definition-based variant all sums are
-// exact, and every integer is one number of the precision class. For a transform the amplitude is reduced until the bound is below 0.5, where that is
-// possible, so that rounding the output gives the exact integer.
+// The amplitude of integer inputs in the exact check. For sums of products every sum is exact, and
+// every integer is one number of the precision class. For transforms the amplitude is reduced until
+// the bound is below 0.5 where possible, so that a rounded output is exact.
 Index exact_amplitude(const Problem& problem, Precision precision, AlgorithmClass algorithm_class);
 
-// `segment_norms` are those of the right matrices of a time series (segment_norm), else unused.
+// `segment_norms`: of the right matrices of a time series (segment_norm); empty for other problems.
 Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
                    AlgorithmClass algorithm_class, Index amplitude, bool reference_by_fft,
                    const std::vector<double>& left_norms, const std::vector<double>& right_norms,
                    const std::vector<double>& segment_norms = {});
 
-// What of the inputs the second reference of the bounds correlates. `values`: there is none, since
-// the absolute value of the truth serves. `sizes`: |L| and |R|. `squares`: their squares.
+// What the second reference, which the bounds need, correlates. values: none, the absolute truth
+// serves. sizes: |L| and |R|. squares: their squares.
 enum class Weights { values, sizes, squares };
 Weights weights_of(const Problem& problem, Precision precision, InputKind kind, bool definition);
 
-// Up to so many products the reference of a time series on the host is the definition, in about ten
-// seconds of a core.
+// The host computes the reference of a time series by the definition up to this many products,
+// about ten seconds of a core.
 constexpr Index kSeriesFmas = Index{1} << 36;
 
-// The problem whose outputs are the sums of the elements that the outputs of a right matrix read: a
-// template of ones. Correlated with squares it gives squared norms.
+// The problem of a template of ones: its outputs are the sums of the elements that the outputs of a
+// right matrix read. Correlated with squares it gives squared norms.
 Problem window_sums(const Problem& series);
 
-// The largest error of an output after division by the norms; `window2` is the squared norm of the
-// stretch that it reads. 0 where that is less than 1e-9 of the largest one, which is rounding.
+// The error of an output divided by the norms; `window2` is the squared norm of the stretch that it
+// reads. 0 where that is below 1e-9 of the largest one, which is rounding.
 XCORR_HD inline double normalised_error(double error, double left_norm, double window2,
                                         double largest_window) {
   const double window = sqrt(fmax(window2, 0.0));
   return window > 1e-9 * largest_window && left_norm > 0 ? error / (left_norm * window) : 0.0;
 }
 
-// Sums over the outputs of one pair: the squares of out - ref and of ref, and Bounds::squared of the
+// Sums over the outputs of one pair: squares of out - ref and of ref, and Bounds::squared of the
 // second reference.
 struct PairSums {
   double difference2 = 0, reference2 = 0, absolute2 = 0;
 };
-// Adds to `check` the relative L2 error of the pair with index `pair`.
+// Adds the relative L2 error of pair `pair` to `check`.
 void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index pair,
                 const PairSums& sums, double left_norm, double right_norm);
 // The same from ||out - ref||, ||ref|| and the bound of the former; 1e300 means no bound.
 void check_l2(Check& check, double& worst_ratio, const Problem& problem, Index pair,
               double difference, double reference, double bound);
 
-// What was found about one or more pairs: of the errors those that are largest relative to their
-// bounds, and the first wrong element of the first wrong pair.
+// The findings about one or more pairs: the errors that are largest relative to their bounds, and
+// the first wrong element of the first wrong pair.
 struct Tally {
   Check check;
   double worst_ratio = -1, worst_l2_ratio = -1;
@@ -118,9 +119,9 @@ struct Tally {
 void count_wrong(Check& check, const Problem& problem, Index pair, Index element, double got,
                  double want, double bound);
 
-// A large problem has a transform as reference. These elements are also compared with the
-// definition, so that a transform is never the only reference for a transform: corners, edges, the
-// centre, shift zero and random positions.
+// Elements of a large problem that are also compared with the definition, so that a transform is
+// never the only reference for a transform: corners, edges, the centre, shift zero, random
+// positions.
 constexpr Index kSampledElements = 96;
 struct SampledElement {
   Index pair, row, col;
@@ -181,9 +182,8 @@ class HostTruth : public SeededTruth {
   std::map<InputKind, std::unique_ptr<KindTruth>> cached_;
 };
 
-// Rates that no measurement can exceed. 0 switches a part of the guard off. A problem of at most
-// cache_bytes stays in the last-level cache from one call to the next, and the rate of the cache
-// counts for it.
+// Rates that no measurement can exceed; 0 switches a part of the guard off. A problem of at most
+// cache_bytes stays in the last-level cache between calls, where the rate of the cache counts.
 struct Peaks {
   double fmas_per_s = 0;
   double bytes_per_s = 0;
@@ -191,7 +191,7 @@ struct Peaks {
   double cache_bytes_per_s = 0;
 };
 
-// "" or why so short a time is impossible on this device.
+// "", or why the time is impossible on this device.
 std::string roofline_guard(const Problem& problem, Precision precision,
                            AlgorithmClass algorithm_class, double seconds, const Peaks& peaks);
 
@@ -202,12 +202,13 @@ std::string describe_failure(const Problem& problem, const Check& check);
 // How a fault of a call begins: "integer input after the timed loop: ".
 std::string input_text(InputKind kind, const std::string& when);
 
-// What was found of a call: its outputs against the truth, then its inputs against what they were.
+// The verdict on a call: outputs against the truth, then inputs against what they were.
 struct CheckedCall {
   Check check;
   std::string fault;  // "integer input: 3 of 12 outputs are wrong; ...", "" if nothing is
 };
-// Inputs of `kind` were filled in, outputs poisoned and computed. `when`: as " after the timed loop".
+// Comes after inputs of `kind` were filled in and outputs poisoned and computed. `when`: " after
+// the timed loop".
 CheckedCall checked_call(Truth& truth, const Problem& problem, InputKind kind, const Call& call,
                          const std::string& when = "");
 
