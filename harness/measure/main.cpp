@@ -75,14 +75,13 @@ class PointReporter : public benchmark::ConsoleReporter {
 
   bool ReportContext(const Context& context) override {
     if (silent_) return true;
-    std::ostringstream said;
+    std::stringstream said;
     SetErrorStream(&said);
     const bool goes_on = ConsoleReporter::ReportContext(context);
     SetErrorStream(&std::cerr);
     // Debug builds of the library, as in a distribution's package, only count here: the time comes
     // from the device, and machine_facts() names the library.
-    std::istringstream lines(said.str());
-    for (std::string line; std::getline(lines, line);) {
+    for (std::string line; std::getline(said, line);) {
       if (line.find("Library was built as DEBUG") == std::string::npos) std::cerr << line << "\n";
     }
     return goes_on;
@@ -143,23 +142,25 @@ void add_points(const Options& options, int number, Device& device, std::vector<
   }
   Fields fields;
   for (const auto& [name, value] : options.fields) set_field(fields, name, value);
+  const std::string& right = options.right.empty() ? options.left : options.right;
   const Problem problem =
-      make_problem(parse_form(options.form), parse_shape(options.left),
-                   parse_shape(options.right.empty() ? options.left : options.right), options.lefts,
-                   options.rights, options.window, fields);
+      make_problem(parse_form(options.form), parse_shape(options.left), parse_shape(right),
+                   options.lefts, options.rights, options.window, fields);
   for (const std::string& id : options.variants) {
     const Variant& variant = find_variant(id);
     std::vector<Params> grid;
     for (const std::string& text : options.params) grid.push_back(parse_params(variant, text));
     if (grid.empty()) grid = grid_points(variant);
     for (const Params& params : grid) {
-      points.push_back(
-          {std::make_unique<Point>(
-               PointRequest{&variant, params, parse_precision(options.precision), problem,
-                            parse_mode(options.mode), parse_input_kind(options.input), options.seed,
-                            options.energy_time},
-               device),
-           number});
+      const PointRequest request{&variant,
+                                 params,
+                                 parse_precision(options.precision),
+                                 problem,
+                                 parse_mode(options.mode),
+                                 parse_input_kind(options.input),
+                                 options.seed,
+                                 options.energy_time};
+      points.push_back({std::make_unique<Point>(request, device), number});
     }
   }
 }
@@ -382,14 +383,9 @@ int main(int argc, char** argv) {
 #endif
   try {
     return xcorr::run(argc, argv);
-  } catch (const xcorr::UserError& error) {
-    std::cerr << "error: " << error.what() << "\n";
-    return 2;
-  } catch (const xcorr::DeviceLost& error) {
-    std::cerr << "error: " << error.what() << "\n";
-    return 3;
   } catch (const std::exception& error) {
     std::cerr << "error: " << error.what() << "\n";
-    return 1;
+    if (dynamic_cast<const xcorr::UserError*>(&error)) return 2;
+    return dynamic_cast<const xcorr::DeviceLost*>(&error) ? 3 : 1;
   }
 }

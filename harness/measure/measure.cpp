@@ -329,20 +329,18 @@ nlohmann::json Point::record() const {
   };
   nlohmann::json repetitions = nlohmann::json::array();
   const bool unfinished = outcome_ == Outcome::passed && !finished_;
-  if (finished_) {
-    for (std::size_t i = 0; i < repetitions_.size(); ++i) {
-      const double compute_us = repetitions_[i].compute_us;
-      nlohmann::json repetition = {{"repetition", i},
-                                   {"iterations", repetitions_[i].iterations},
-                                   {"compute_us", compute_us},
-                                   {"clear_us", phase("clear", compute_us)},
-                                   {"build_us", phase("build", compute_us)},
-                                   {"forward_us", phase("forward", compute_us)},
-                                   {"hadamard_us", phase("hadamard", compute_us)},
-                                   {"inverse_us", phase("inverse", compute_us)}};
-      if (phases_us_.count("result")) repetition["result_us"] = phase("result", compute_us);
-      repetitions.push_back(std::move(repetition));
-    }
+  for (std::size_t i = 0; finished_ && i < repetitions_.size(); ++i) {
+    const double compute_us = repetitions_[i].compute_us;
+    nlohmann::json repetition = {{"repetition", i},
+                                 {"iterations", repetitions_[i].iterations},
+                                 {"compute_us", compute_us},
+                                 {"clear_us", phase("clear", compute_us)},
+                                 {"build_us", phase("build", compute_us)},
+                                 {"forward_us", phase("forward", compute_us)},
+                                 {"hadamard_us", phase("hadamard", compute_us)},
+                                 {"inverse_us", phase("inverse", compute_us)}};
+    if (phases_us_.count("result")) repetition["result_us"] = phase("result", compute_us);
+    repetitions.push_back(std::move(repetition));
   }
   const auto of = [](const auto& from, auto member) {
     return from ? nlohmann::json((*from).*member) : nlohmann::json(nullptr);
@@ -381,9 +379,9 @@ nlohmann::json Point::record() const {
       {"exact_bound", of(exact_, &Check::bound)},
       {"rel_l2_error", of(statistical_, &Check::rel_l2_error)},
       {"rel_l2_bound", of(statistical_, &Check::rel_l2_bound)},
-      {"normalised_error", statistical_ && statistical_->normalised_error >= 0
-                               ? nlohmann::json(statistical_->normalised_error)
-                               : nlohmann::json(nullptr)},
+      {"normalised_error", statistical_ && statistical_->normalised_error < 0
+                               ? nlohmann::json(nullptr)
+                               : of(statistical_, &Check::normalised_error)},
       {"argmax_agrees", of(statistical_, &Check::argmax_agrees)},
       {"overlap_checked", overlap_checked_},
       {"fmas", p.fmas()},

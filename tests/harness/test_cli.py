@@ -35,6 +35,7 @@ def records(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+TWICE = ["--repetitions", "2", "--min-time", "0.001", "--records", "-"]
 FFT = ["--variant", "cpu_fft"]
 ONE = [*FFT, "--form", "one-to-one"]
 MANY = [*FFT, "--form", "n-to-mn"]
@@ -176,18 +177,7 @@ def test_what_cannot_run_here_is_a_record_and_no_failure(wish: list[str], reason
 
 
 def test_too_little_memory_names_the_bytes():
-    done = run(
-        "--variant",
-        "cpu_definition",
-        "--form",
-        "one-to-one",
-        "--left",
-        "1x1",
-        "--right",
-        "1048576x1048576",
-        "--records",
-        "-",
-    )
+    done = run(*"--variant cpu_definition --form one-to-one --left 1x1 --right 1048576x1048576 --records -".split())
     (_, line) = records(done.stdout)
     assert done.returncode == 0
     assert line["record"]["outcome"] == "out_of_memory" and "TB" in line["record"]["reason"]
@@ -195,20 +185,7 @@ def test_too_little_memory_names_the_bytes():
 
 @pytest.mark.parametrize("variant", ["broken_sign", "broken_later", "broken_throws", "broken_throws_later"])
 def test_a_wrong_or_failing_variant_is_exit_code_1_and_the_others_go_on(variant: str):
-    done = run(
-        "--variant",
-        variant,
-        "--variant",
-        "broken_nothing",
-        *SMALL,
-        "--repetitions",
-        "2",
-        "--min-time",
-        "0.001",
-        "--records",
-        "-",
-        program=BROKEN,
-    )
+    done = run("--variant", variant, "--variant", "broken_nothing", *SMALL, *TWICE, program=BROKEN)
     assert done.returncode == 1, done.stderr
     lines = [line["record"] for line in records(done.stdout) if "record" in line]
     assert [line["variant"] for line in lines] == [variant, "broken_nothing"]
@@ -220,17 +197,7 @@ def test_a_wrong_or_failing_variant_is_exit_code_1_and_the_others_go_on(variant:
 @pytest.mark.parametrize("variant", ["broken_throws", "broken_throws_later"])
 def test_a_lost_device_is_exit_code_3_and_blames_no_other_point(variant: str):
     named = ["broken_nothing", variant, "broken_remembers"]
-    done = run(
-        *(word for name in named for word in ("--variant", name)),
-        *SMALL,
-        "--repetitions",
-        "2",
-        "--min-time",
-        "0.001",
-        "--records",
-        "-",
-        program=LOST,
-    )
+    done = run(*(word for name in named for word in ("--variant", name)), *SMALL, *TWICE, program=LOST)
     assert done.returncode == 3, done.stderr
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: device: lost by " + variant) and "thrown" in line
@@ -253,21 +220,8 @@ def test_a_known_time_arrives_in_the_record():
     """A variant of 0.3 ms: a wrong count of iterations or of batches would be a factor of ten. A loaded
     machine makes calls longer, but never shorter, nor all of them longer than the process."""
     began = time.monotonic()
-    done = run(
-        "--variant",
-        "spin_300us",
-        "--form",
-        "one-to-one",
-        "--left",
-        "1x1",
-        "--records",
-        "-",
-        "--repetitions",
-        "20",
-        "--min-time",
-        "0.02",
-        program=BROKEN,
-    )
+    asked = "--variant spin_300us --form one-to-one --left 1x1 --records - --repetitions 20 --min-time 0.02"
+    done = run(*asked.split(), program=BROKEN)
     elapsed_us = 1e6 * (time.monotonic() - began)
     (_, line) = records(done.stdout)
     found = line["record"]["repetitions"]

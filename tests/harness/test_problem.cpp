@@ -146,7 +146,7 @@ class Rejections : public testing::TestWithParam<Rejected> {};
 TEST_P(Rejections, AreOneLineThatNamesTheCause) {
   const auto [id, part] = GetParam();
   const std::string message = user_error([id = id] { parse_problem(id); });
-  EXPECT_NE(message.find(part), std::string::npos) << id << " gave: '" << message << "'";
+  expect_says(message, part);
   EXPECT_EQ(message.find('\n'), std::string::npos);
 }
 

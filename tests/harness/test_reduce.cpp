@@ -11,6 +11,7 @@
 #include "harness/problem/results.hpp"
 #include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
+#include "tests/support/fixture.hpp"
 
 namespace xcorr {
 namespace {
@@ -18,21 +19,9 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// A surface of rows x cols a pair, as the circular problem of this shape has; the first shift is
-// (-rows / 2, -cols / 2).
-Problem problem_of(Index rows, Index cols, const std::string& result, Index pairs = 1) {
-  const std::string shape = std::to_string(rows) + "x" + std::to_string(cols);
-  return parse_problem("one-to-many/" + shape + "/" + shape + "/1:" + std::to_string(pairs) +
-                       "/full/boundary=circular/result=" + result);
-}
-
-template <typename T>
-std::vector<char> reduced(const Problem& problem, const std::vector<T>& surface) {
-  EXPECT_EQ(surface.size(), static_cast<std::size_t>(problem.out_elements()));
-  std::vector<char> out(static_cast<std::size_t>(problem.result_bytes(sizeof(T))), '\x7f');
-  reduce_on_cpu(problem, sizeof(T) == 8 ? Precision::fp64 : Precision::fp32, surface.data(),
-                nullptr, out.data());
-  return out;
+void expect_at(const Peak& peak, Index sy, Index sx) {
+  EXPECT_EQ(peak.sy, sy);
+  EXPECT_EQ(peak.sx, sx);
 }
 
 template <typename Record, typename T>
@@ -45,7 +34,7 @@ std::vector<Record> records(const Problem& problem, const std::vector<T>& surfac
 template <typename T>
 Peak peak_of(Index rows, Index cols, const std::vector<T>& surface,
              const std::string& result = "peak") {
-  return records<Peak>(problem_of(rows, cols, result), surface).at(0);
+  return records<Peak>(circular_problem(rows, cols, result), surface).at(0);
 }
 
 struct Detections {
@@ -75,13 +64,9 @@ std::vector<float> coarse(std::size_t count, unsigned seed, bool with_nan) {
 }
 
 TEST(Peak, OfEqualOnesIsTheFirst) {
-  const Peak peak = peak_of<float>(3, 4,
-                                   {0, 1, 2, 5,  //
-                                    5, 0, 1, 5,  //
-                                    0, 0, 5, 0});
+  const Peak peak = peak_of<float>(3, 4, {0, 1, 2, 5, 5, 0, 1, 5, 0, 0, 5, 0});
   EXPECT_EQ(peak.value, 5);
-  EXPECT_EQ(peak.sy, -1);
-  EXPECT_EQ(peak.sx, 1);
+  expect_at(peak, -1, 1);
   EXPECT_EQ(peak.flags, kPeakAtBorder | kPeakOnPlateau);
   EXPECT_EQ(peak.sub_sy, 0);
   EXPECT_EQ(peak.sub_sx, 0);
@@ -125,8 +110,7 @@ TEST(Peak, IsFittedByAParabolaAlongEachAxis) {
     }
   }
   const Peak peak = peak_of(7, 9, surface);
-  EXPECT_EQ(peak.sy, 0);
-  EXPECT_EQ(peak.sx, 0);
+  expect_at(peak, 0, 0);
   EXPECT_NEAR(peak.sub_sy, 0.25, 1e-6);
   EXPECT_NEAR(peak.sub_sx, 0.375, 1e-6);
   EXPECT_EQ(peak.flags, 0u);
@@ -154,10 +138,7 @@ TEST(Peak, WithoutThreePositiveValuesTheGaussianIsAParabola) {
 }
 
 TEST(Peak, AtABorderIsFittedAlongTheOtherAxis) {
-  const Peak peak = peak_of<float>(3, 3,
-                                   {1, 9, 5,  //
-                                    0, 0, 0,  //
-                                    0, 0, 0});
+  const Peak peak = peak_of<float>(3, 3, {1, 9, 5, 0, 0, 0, 0, 0, 0});
   EXPECT_EQ(peak.flags, std::uint32_t{kPeakAtBorder});
   EXPECT_EQ(peak.sub_sy, 0);
   EXPECT_FLOAT_EQ(peak.sub_sx, 0.5f * (5 - 1) / (18 - 6));
@@ -191,8 +172,7 @@ TEST(Peak, OfNothingButNanIsNanAtTheFirstShift) {
   const Peak peak = peak_of(4, 6, std::vector<float>(24, kNan));
   EXPECT_TRUE(std::isnan(peak.value));
   EXPECT_TRUE(std::isnan(peak.second));
-  EXPECT_EQ(peak.sy, -2);
-  EXPECT_EQ(peak.sx, -3);
+  expect_at(peak, -2, -3);
   EXPECT_EQ(peak.flags, std::uint32_t{kPeakNotFinite});
 }
 
@@ -207,7 +187,7 @@ TEST(Peak, InfinityIsTheLargest) {
 TEST(Peaks, AreThoseOfAPlainSearch) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     const Index rows = 1 + seed % 7, cols = 1 + seed % 11, pairs = 3;
-    const Problem problem = problem_of(rows, cols, "peaks:5", pairs);
+    const Problem problem = circular_problem(rows, cols, "peaks:5", pairs);
     const std::vector<float> all =
         coarse(static_cast<std::size_t>(problem.out_elements()), seed, seed % 2);
     const std::vector<Peak> found = records<Peak>(problem, all);
@@ -221,13 +201,11 @@ TEST(Peaks, AreThoseOfAPlainSearch) {
       for (Index y = 0; y < rows; ++y) {
         for (Index x = 0; x < cols; ++x) {
           bool largest = !std::isnan(value(y, x));
-          for (Index dy = -1; dy <= 1; ++dy) {
-            for (Index dx = -1; dx <= 1; ++dx) {
-              if (y + dy < 0 || y + dy >= rows || x + dx < 0 || x + dx >= cols) continue;
-              const float other = value(y + dy, x + dx);
-              const bool earlier = dy < 0 || (dy == 0 && dx < 0);
-              if (other > value(y, x) || (earlier && other == value(y, x))) largest = false;
-            }
+          for (Index i = 0; i < 9; ++i) {
+            const Index v = y + i / 3 - 1, u = x + i % 3 - 1;
+            if (v < 0 || v >= rows || u < 0 || u >= cols) continue;
+            const float other = value(v, u);
+            if (other > value(y, x) || (i < 4 && other == value(y, x))) largest = false;
           }
           if (largest) maxima.push_back({value(y, x), y, x});
         }
@@ -242,15 +220,14 @@ TEST(Peaks, AreThoseOfAPlainSearch) {
           continue;
         }
         EXPECT_EQ(peak.value, maxima[k].value) << seed << " " << k;
-        EXPECT_EQ(peak.sy, maxima[k].y - rows / 2) << seed << " " << k;
-        EXPECT_EQ(peak.sx, maxima[k].x - cols / 2) << seed << " " << k;
+        expect_at(peak, maxima[k].y - rows / 2, maxima[k].x - cols / 2);
       }
     }
   }
 }
 
 TEST(Above, ListsAllInOrderAndCountsMoreThanItHolds) {
-  const Problem problem = problem_of(2, 3, "above:2:3", 2);
+  const Problem problem = circular_problem(2, 3, "above:2:3", 2);
   const std::vector<float> surface = {1, 2, 3, kNan, 0, 2, 9, 0, 0, 0, 0, kInf};
   const auto [count, listed] = detections(problem, surface);
   EXPECT_EQ(count, 5u);
@@ -269,7 +246,8 @@ TEST(Above, WithADistanceListsTheLargestOfItsSurroundings) {
   for (unsigned seed = 0; seed < 30; ++seed) {
     const std::vector<float> surface = coarse(2 * kRows * kCols, seed, seed % 2 == 1);
     for (const int distance : {1, 2, 3, 5, 40}) {
-      const auto problem = problem_of(kRows, kCols, "above:3:500:" + std::to_string(distance), 2);
+      const auto problem =
+          circular_problem(kRows, kCols, "above:3:500:" + std::to_string(distance), 2);
       const auto [count, listed] = detections(problem, surface);
       std::size_t next = 0;
       for (Index at = 0; at < 2 * kRows * kCols; ++at) {
@@ -325,7 +303,8 @@ void thresholds_are_exact() {
       const double threshold = centre + 1.5 * median(deviations);
       std::size_t expected = 0;
       for (const double v : values) expected += v >= threshold;
-      const auto [count, listed] = detections(problem_of(1, size, "above:1.5mad:5000"), surface);
+      const auto [count, listed] =
+          detections(circular_problem(1, size, "above:1.5mad:5000"), surface);
       EXPECT_EQ(count, expected) << size;
       for (const Detection& d : listed) EXPECT_GE(d.value, static_cast<float>(threshold));
     }
@@ -336,18 +315,21 @@ TEST(Above, DeviationsAreExactInDouble) { thresholds_are_exact<double>(); }
 
 TEST(Above, BothZerosAreOneNumber) {
   // The median is 0 and the deviations are 1, 0, 0 and 5: the threshold is 0.5.
-  EXPECT_EQ(detections(problem_of(1, 4, "above:1mad:9"), std::vector<float>{5, -0.0f, -1, 0}).count,
-            1u);
-  EXPECT_EQ(detections(problem_of(1, 4, "above:0mad:9"), std::vector<float>{5, -0.0f, -1, 0}).count,
-            3u);
+  EXPECT_EQ(
+      detections(circular_problem(1, 4, "above:1mad:9"), std::vector<float>{5, -0.0f, -1, 0}).count,
+      1u);
+  EXPECT_EQ(
+      detections(circular_problem(1, 4, "above:0mad:9"), std::vector<float>{5, -0.0f, -1, 0}).count,
+      3u);
 }
 
 TEST(Above, NothingButNanHasNoThreshold) {
-  EXPECT_EQ(detections(problem_of(2, 2, "above:8mad:9"), std::vector<float>(4, kNan)).count, 0u);
+  EXPECT_EQ(detections(circular_problem(2, 2, "above:8mad:9"), std::vector<float>(4, kNan)).count,
+            0u);
 }
 
 TEST(Sum, IsOfAllOutputsOfAPair) {
-  const Problem problem = problem_of(37, 41, "sum", 3);
+  const Problem problem = circular_problem(37, 41, "sum", 3);
   std::vector<float> surface(problem.out_elements());
   std::vector<double> expected(3);
   for (std::size_t i = 0; i < surface.size(); ++i) {

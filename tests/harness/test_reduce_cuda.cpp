@@ -16,6 +16,7 @@
 #include "harness/problem/results.hpp"
 #include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
+#include "tests/support/fixture.hpp"
 
 namespace xcorr {
 namespace {
@@ -69,14 +70,6 @@ class ReduceOnCuda : public testing::Test {
     return result;
   }
 };
-
-template <typename T>
-std::vector<char> by_cpu(const Problem& problem, const std::vector<T>& surface) {
-  std::vector<char> out(static_cast<std::size_t>(problem.result_bytes(sizeof(T))), '\x7f');
-  reduce_on_cpu(problem, sizeof(T) == 8 ? Precision::fp64 : Precision::fp32, surface.data(),
-                nullptr, out.data());
-  return out;
-}
 
 // Detections in an order, so that lists can be compared.
 std::vector<char> sorted(std::vector<char> records, std::int64_t capacity) {
@@ -157,8 +150,8 @@ TEST_P(ResultOnCuda, GivesWhatTheHostGives) {
         // Exact sums of multiples of 1/16 in any order; and NaN has many patterns of bits.
         if (with_nan && problem.fields.result.kind == ResultKind::sum) continue;
         for (const bool captured : {false, true}) {
-          expect_equal(problem, by_gpu(problem, single, captured), by_cpu(problem, single));
-          expect_equal(problem, by_gpu(problem, twofold, captured), by_cpu(problem, twofold));
+          expect_equal(problem, by_gpu(problem, single, captured), reduced(problem, single));
+          expect_equal(problem, by_gpu(problem, twofold, captured), reduced(problem, twofold));
         }
       }
     }
@@ -170,9 +163,9 @@ TEST_F(ReduceOnCuda, InterpolatesAsTheHost) {
     const Problem problem = parse_problem(std::string("one-to-many/") + shape + "/" + shape +
                                           "/1:3/full/boundary=circular/result=peak:upsample=20");
     const auto surface = outputs<double>(problem, 5, 1 << 20, false);
-    expect_equal(problem, by_gpu(problem, surface, false), by_cpu(problem, surface));
+    expect_equal(problem, by_gpu(problem, surface, false), reduced(problem, surface));
     const auto with_nan = outputs<float>(problem, 6, 1 << 20, true);
-    expect_equal(problem, by_gpu(problem, with_nan, false), by_cpu(problem, with_nan));
+    expect_equal(problem, by_gpu(problem, with_nan, false), reduced(problem, with_nan));
   }
 }
 
@@ -192,26 +185,19 @@ TEST_F(ReduceOnCuda, TakesManyPairs) {
   const Problem problem =
       parse_problem("one-to-many/2x3/2x3/1:70000/full/boundary=circular/result=peak");
   const std::vector<float> surface = outputs<float>(problem, 1, 5, true);
-  expect_equal(problem, by_gpu(problem, surface, false), by_cpu(problem, surface));
+  expect_equal(problem, by_gpu(problem, surface, false), reduced(problem, surface));
 }
 
 // Surfaces that several blocks share.
 template <typename T>
 class SharedSurface : public ReduceOnCuda {
  protected:
-  // A circular problem of rows x cols outputs a pair.
-  static Problem problem_of(Index rows, Index cols, Index pairs, const std::string& result) {
-    const std::string shape = std::to_string(rows) + "x" + std::to_string(cols);
-    return parse_problem("one-to-many/" + shape + "/" + shape + "/1:" + std::to_string(pairs) +
-                         "/full/boundary=circular/result=" + result);
-  }
-
   void expect_as_the_host(Index rows, Index cols, const std::vector<T>& surface, Index pairs = 1) {
     for (const char* result : {"peak", "peak:gaussian", "peaks:1", "peaks:2", "peaks:7"}) {
-      const Problem problem = problem_of(rows, cols, pairs, result);
+      const Problem problem = circular_problem(rows, cols, result, pairs);
       SCOPED_TRACE(problem.id());
       ASSERT_GT(SurfaceShares(problem).count, 1);
-      const std::vector<char> want = by_cpu(problem, surface);
+      const std::vector<char> want = reduced(problem, surface);
       expect_equal(problem, this->by_gpu(problem, surface, false), want);
       expect_equal(problem, this->by_gpu(problem, surface, true), want);
     }
@@ -222,7 +208,7 @@ class SharedSurface : public ReduceOnCuda {
   // Of the first place of share i.
   static std::size_t start(Index share) {
     return static_cast<std::size_t>(share *
-                                    SurfaceShares(problem_of(kRows, kCols, 1, "peak")).outputs);
+                                    SurfaceShares(circular_problem(kRows, kCols, "peak")).outputs);
   }
 };
 using Outputs = testing::Types<float, double>;
@@ -234,7 +220,7 @@ TYPED_TEST(SharedSurface, OfManySizes) {
                                                    {97, 113, 512}};
   unsigned seed = 0;
   for (const auto& [rows, cols, pairs] : sizes) {
-    const Problem problem = this->problem_of(rows, cols, pairs, "peak");
+    const Problem problem = circular_problem(rows, cols, "peak", pairs);
     for (const int levels : {3, 1 << 20}) {
       for (const bool with_nan : {false, true}) {
         SCOPED_TRACE(std::to_string(levels) + (with_nan ? " levels with NaN" : " levels"));
@@ -287,10 +273,10 @@ TYPED_TEST(SharedSurface, OfOneValue) {
 }
 
 TYPED_TEST(SharedSurface, IsInterpolated) {
-  const Problem problem = this->problem_of(97, 89, 2, "peak:upsample=20");
+  const Problem problem = circular_problem(97, 89, "peak:upsample=20", 2);
   ASSERT_GT(SurfaceShares(problem).count, 1);
   const auto surface = outputs<TypeParam>(problem, 3, 1 << 20, false);
-  expect_equal(problem, this->by_gpu(problem, surface, false), by_cpu(problem, surface));
+  expect_equal(problem, this->by_gpu(problem, surface, false), reduced(problem, surface));
 }
 
 }  // namespace

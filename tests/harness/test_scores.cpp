@@ -131,6 +131,18 @@ struct Inputs64 {
   ScoreInputs inputs;
 };
 
+// The elements of all pairs by the definition and by transforms.
+struct BothWays {
+  std::vector<ScoreElement> definition, transform;
+
+  explicit BothWays(const Inputs64& of)
+      : definition(of.problem.out_elements()), transform(definition.size()) {
+    const Index pairs = of.problem.pairs();
+    score_definition(of.problem, of.inputs, 0, pairs, definition.data());
+    ScoreTransform(of.problem, of.inputs).elements(0, pairs, true, transform.data());
+  }
+};
+
 Inputs64 random_inputs(const std::string& id, double offset) {
   const Problem problem = parse_problem(id);
   Inputs64 result{problem, {}};
@@ -163,14 +175,12 @@ TEST(Scores, TheSecondWayAgrees) {
         "n-to-m/12x10/15x8/2:2/sy:-3..7,sx:-2..1"}) {
     for (const std::string fields : kFields) {
       for (const double offset : {0.0, 1e4}) {
-        const auto [problem, inputs] = random_inputs(geometry + fields, offset);
-        const auto size = static_cast<std::size_t>(problem.out_elements());
-        std::vector<ScoreElement> definition(size), transform(size);
-        score_definition(problem, inputs, 0, problem.pairs(), definition.data());
-        ScoreTransform(problem, inputs).elements(0, problem.pairs(), true, transform.data());
+        const Inputs64 all = random_inputs(geometry + fields, offset);
+        const Problem& problem = all.problem;
+        const auto [definition, transform] = BothWays(all);
         const bool sums = !is_normalised(problem.fields.score.kind);
         const double unit = sums && problem.fields.score.kind == ScoreKind::product ? offset : 0;
-        for (std::size_t i = 0; i < size; ++i) {
+        for (std::size_t i = 0; i < definition.size(); ++i) {
           ASSERT_NEAR(definition[i].value, transform[i].value, 1e-9 * (1 + unit * unit))
               << problem.id() << " " << i;
           ASSERT_EQ(definition[i].zero, transform[i].zero) << problem.id() << " " << i;
@@ -188,13 +198,9 @@ TEST(Scores, TheSecondWayAgrees) {
 
 TEST(Scores, TheSecondWayOfACircularBoundaryAgrees) {
   for (const std::string fields : {"", "/score=covariance"}) {
-    const auto [problem, inputs] =
-        random_inputs("n-to-m/12x13/12x13/2:2/full/boundary=circular" + fields, 0);
-    const auto size = static_cast<std::size_t>(problem.out_elements());
-    std::vector<ScoreElement> definition(size), transform(size);
-    score_definition(problem, inputs, 0, problem.pairs(), definition.data());
-    ScoreTransform(problem, inputs).elements(0, problem.pairs(), true, transform.data());
-    for (std::size_t i = 0; i < size; ++i) {
+    const auto [definition, transform] =
+        BothWays(random_inputs("n-to-m/12x13/12x13/2:2/full/boundary=circular" + fields, 0));
+    for (std::size_t i = 0; i < definition.size(); ++i) {
       ASSERT_NEAR(definition[i].value, transform[i].value, 1e-9);
       ASSERT_NEAR(definition[i].absolute, transform[i].absolute, 1e-9);
     }
@@ -203,19 +209,16 @@ TEST(Scores, TheSecondWayOfACircularBoundaryAgrees) {
 
 TEST(Scores, TheSecondWayKnowsConstantParts) {
   // Half of the right matrix is constant: no digits are left there.
-  auto [problem, inputs] = random_inputs("one-to-one/4x4/40x40/1:1/valid/score=zncc", 100);
-  for (std::size_t i = 0; i < 800; ++i) inputs.right[i] = 3.7;
-  inputs.find_facts(problem);
-  const auto size = static_cast<std::size_t>(problem.out_elements());
-  std::vector<ScoreElement> definition(size), transform(size);
-  score_definition(problem, inputs, 0, 1, definition.data());
-  ScoreTransform(problem, inputs).elements(0, 1, false, transform.data());
-  for (std::size_t i = 0; i < size; ++i) {
+  Inputs64 all = random_inputs("one-to-one/4x4/40x40/1:1/valid/score=zncc", 100);
+  std::fill_n(all.inputs.right.begin(), 800, 3.7);
+  all.inputs.find_facts(all.problem);
+  const auto [definition, transform] = BothWays(all);
+  for (std::size_t i = 0; i < definition.size(); ++i) {
     ASSERT_EQ(definition[i].zero, transform[i].zero) << i;
     ASSERT_NEAR(definition[i].value, transform[i].value, 1e-9) << i;
   }
   EXPECT_EQ(definition[0].zero, ZeroRule::zero);
-  EXPECT_EQ(definition[size - 1].zero, ZeroRule::no);
+  EXPECT_EQ(definition.back().zero, ZeroRule::no);
 }
 
 // The inputs of a report: a template that was cut out of noise, and what is put over the first rows.
@@ -244,10 +247,7 @@ TEST(Scores, AWindowIsConstantByItsOwnValuesAlone) {
     score_definition(problem, clean, 0, 1, expected.data());
     for (const double fault : kFaults) {
       for (const std::size_t count : {std::size_t{1}, std::size_t{16 * 80}}) {
-        const auto [same, inputs] = noise_beneath(fault, 0, count, score);
-        std::vector<ScoreElement> definition(expected.size()), transform(expected.size());
-        score_definition(problem, inputs, 0, 1, definition.data());
-        ScoreTransform(problem, inputs).elements(0, 1, false, transform.data());
+        const auto [definition, transform] = BothWays(noise_beneath(fault, 0, count, score));
         for (Index row = 0; row < problem.out_rows(); ++row) {
           for (Index col = 0; col < problem.out_cols(); ++col) {
             const auto e = static_cast<std::size_t>(row * problem.out_cols() + col);
@@ -267,14 +267,13 @@ TEST(Scores, AWindowIsConstantByItsOwnValuesAlone) {
 
 TEST(Scores, WindowsInOneModeOfABimodalImageHaveScores) {
   // Columns from 40 on lie at 1e4, the others at 0; noise of 0.05 is ten times the limit there.
-  auto [problem, inputs] = noise_beneath(0, 0, 0, "zncc");
-  for (std::size_t i = 0; i < inputs.right.size(); ++i) {
-    inputs.right[i] = 0.05 * inputs.right[i] + (i % 80 < 40 ? 0 : 1e4);
+  Inputs64 all = noise_beneath(0, 0, 0, "zncc");
+  Values& right = all.inputs.right;
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    right[i] = 0.05 * right[i] + (i % 80 < 40 ? 0 : 1e4);
   }
-  inputs.find_facts(problem);
-  std::vector<ScoreElement> definition(problem.out_size()), transform(definition.size());
-  score_definition(problem, inputs, 0, 1, definition.data());
-  ScoreTransform(problem, inputs).elements(0, 1, false, transform.data());
+  all.inputs.find_facts(all.problem);
+  const auto [definition, transform] = BothWays(all);
   for (std::size_t e = 0; e < definition.size(); ++e) {
     ASSERT_EQ(definition[e].zero, ZeroRule::no) << e;
     ASSERT_EQ(transform[e].zero, ZeroRule::no) << e;
@@ -298,17 +297,16 @@ TEST(Scores, TheLargestValueOfAnOverlapDecidesWhetherItIsConstant) {
 TEST(Scores, TheSecondWayKnowsWindowsOfZeros) {
   for (const std::string fields : {"/score=ncc:0.05", "/score=zncc:0.3", "/score=zncc",
                                    "/score=zncc:0.3/masks=left", "/score=ncc/masks=both"}) {
-    auto [problem, inputs] = random_inputs("one-to-many/20x17/15x21/1:3/full" + fields, 0);
-    for (auto* const side : {&inputs.left, &inputs.right}) {
+    Inputs64 all = random_inputs("one-to-many/20x17/15x21/1:3/full" + fields, 0);
+    const Problem& problem = all.problem;
+    for (auto* const side : {&all.inputs.left, &all.inputs.right}) {
       for (std::size_t i = 0; i < side->size(); ++i) {
         if (i % 97 != 41) (*side)[i] = 0;
       }
     }
-    inputs.find_facts(problem);
-    const auto size = static_cast<std::size_t>(problem.out_elements());
-    std::vector<ScoreElement> definition(size), transform(size);
-    score_definition(problem, inputs, 0, problem.pairs(), definition.data());
-    ScoreTransform(problem, inputs).elements(0, problem.pairs(), false, transform.data());
+    all.inputs.find_facts(problem);
+    const auto [definition, transform] = BothWays(all);
+    const std::size_t size = definition.size();
     std::size_t zeros = 0;
     for (std::size_t i = 0; i < size; ++i) {
       ASSERT_EQ(definition[i].zero, transform[i].zero) << problem.id() << " " << i;

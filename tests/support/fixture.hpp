@@ -1,12 +1,15 @@
 // Shared by the C++ tests: the message of an error, and a point taken through its whole life.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "harness/measure/measure.hpp"
 #include "harness/problem/error.hpp"
+#include "harness/reduce/reduce.hpp"
 
 namespace xcorr {
 
@@ -19,6 +22,27 @@ std::string user_error(F&& steps) {
     return error.what();
   }
   return "";
+}
+
+inline void expect_says(const std::string& said, const std::string& part) {
+  EXPECT_NE(said.find(part), std::string::npos) << "said: '" << said << "', expected: " << part;
+}
+
+// A circular problem of rows x cols outputs a pair, whose first shift is (-rows / 2, -cols / 2).
+inline Problem circular_problem(Index rows, Index cols, const std::string& result,
+                                Index pairs = 1) {
+  const std::string shape = std::to_string(rows) + "x" + std::to_string(cols);
+  return parse_problem("one-to-many/" + shape + "/" + shape + "/1:" + std::to_string(pairs) +
+                       "/full/boundary=circular/result=" + result);
+}
+
+// The records to which the host reduces a surface.
+template <typename T>
+std::vector<char> reduced(const Problem& problem, const std::vector<T>& surface) {
+  std::vector<char> out(problem.result_bytes(sizeof(T)), '\x7f');
+  reduce_on_cpu(problem, sizeof(T) == 8 ? Precision::fp64 : Precision::fp32, surface.data(),
+                nullptr, out.data());
+  return out;
 }
 
 // What the program does with a point: check, time, check again.
@@ -38,11 +62,10 @@ struct Sample {
   std::vector<float> left, right, out;
 
   Sample(const Problem& problem, Truth& truth, InputKind kind)
-      : left(static_cast<std::size_t>(problem.left_elements())),
-        right(static_cast<std::size_t>(problem.right_elements())) {
+      : left(problem.left_elements()), right(problem.right_elements()) {
     truth.fill(kind, left.data(), right.data());
     const std::vector<double> l(left.begin(), left.end()), r(right.begin(), right.end());
-    std::vector<double> exact(static_cast<std::size_t>(problem.out_elements()));
+    std::vector<double> exact(problem.out_elements());
     if (problem.fmas() < (Index{1} << 26)) {
       correlate_definition(problem, l.data(), r.data(), 0, problem.pairs(), exact.data());
     } else {
