@@ -158,7 +158,8 @@ struct Bounds {
     if (is_exact(kind) && definition) return sums_exact ? 0.0 : 1e300;
     if (is_exact(kind)) return pair.transform < 0.5 ? 0.5 : pair.transform;
     if (!definition) return pair.transform;
-    const double rows = rows_of(element), cols = cols_of(element);
+    const auto rows = static_cast<double>(rows_of(element));
+    const auto cols = static_cast<double>(cols_of(element));
     const double products = fabs(absolute) + pair.reference;
     const double of_sums =
         (series ? of_series(rows * cols, pair, absolute)
@@ -178,7 +179,8 @@ struct Bounds {
   // 0 have no relative error, and outputs of exact inputs are checked one by one.
   double l2(double reference, double absolute, double left_norm, double right_norm) const {
     if (reference == 0 || is_exact(kind)) return 1e300;
-    const double terms = most_terms(), outputs = static_cast<double>(problem.out_size());
+    const auto terms = static_cast<double>(most_terms());
+    const auto outputs = static_cast<double>(problem.out_size());
     const auto [own, added] = transform_spread(outputs, left_norm, right_norm);
     const double of_transform = std::max(reference, own) + added;
     // Partial sums exceed the sum where products cancel.
@@ -204,8 +206,10 @@ struct Bounds {
     const double own_error = !definition ? transforms(u) : series ? series_sums() : sums(u);
     const double allowed =
         own_error + (reference_by_fft ? transforms(kDoubleRoundoff) : sums(kDoubleRoundoff));
-    const double tiny = (definition ? denormal(most_rows(), most_cols()) : flushed(right_norm)) +
-                        (definition && series && rounds.reduced ? flushed(right_norm) : 0.0);
+    const double tiny =
+        (definition ? denormal(static_cast<double>(most_rows()), static_cast<double>(most_cols()))
+                    : flushed(right_norm)) +
+        (definition && series && rounds.reduced ? flushed(right_norm) : 0.0);
     const double squares = definition && element_of_squares() >= 0
                                ? squares_bound(terms, u) * left_norm * right_norm
                                : 0.0;
@@ -220,7 +224,8 @@ struct Bounds {
     double added;  // of the largest left, where one batch transforms both sides
   };
   Spread transform_spread(double weights, double left_norm, double right_norm) const {
-    const double terms = most_terms(), outputs = static_cast<double>(problem.out_size());
+    const auto terms = static_cast<double>(most_terms());
+    const auto outputs = static_cast<double>(problem.out_size());
     const double all_outputs = static_cast<double>(problem.left.rows + problem.right.rows - 1) *
                                static_cast<double>(problem.left.cols + problem.right.cols - 1);
     // A transform spreads its errors over all outputs; the window gets its share, even where it
@@ -242,31 +247,33 @@ struct Bounds {
 
   // What subnormal numbers add to the error of an output.
   XCORR_HD double tiny(Index element, double right_norm) const {
-    return definition ? denormal(rows_of(element), cols_of(element)) : flushed(right_norm);
+    return definition ? denormal(static_cast<double>(rows_of(element)),
+                                 static_cast<double>(cols_of(element)))
+                      : flushed(right_norm);
   }
   // The number of products of an output.
-  XCORR_HD double terms_of(Index element) const { return rows_of(element) * cols_of(element); }
+  XCORR_HD double terms_of(Index element) const {
+    return static_cast<double>(rows_of(element)) * static_cast<double>(cols_of(element));
+  }
 
  private:
-  XCORR_HD double rows_of(Index element) const {
+  XCORR_HD Index rows_of(Index element) const {
+    if (problem.fields.boundary == Boundary::circular) return problem.left.rows;
     const Index sy = problem.window.sy.first + element / problem.out_cols();
-    return static_cast<double>(problem.fields.boundary == Boundary::circular
-                                   ? problem.left.rows
-                                   : overlap(problem.left.rows, problem.right.rows, sy).count);
+    return overlap(problem.left.rows, problem.right.rows, sy).count;
   }
-  XCORR_HD double cols_of(Index element) const {
+  XCORR_HD Index cols_of(Index element) const {
+    if (problem.fields.boundary == Boundary::circular) return problem.left.cols;
     const Index sx = problem.window.sx.first + element % problem.out_cols();
-    return static_cast<double>(problem.fields.boundary == Boundary::circular
-                                   ? problem.left.cols
-                                   : overlap(problem.left.cols, problem.right.cols, sx).count);
+    return overlap(problem.left.cols, problem.right.cols, sx).count;
   }
-  XCORR_HD double most_rows() const {
-    return fmin(static_cast<double>(problem.left.rows), static_cast<double>(problem.right.rows));
+  XCORR_HD Index most_rows() const {
+    return problem.left.rows < problem.right.rows ? problem.left.rows : problem.right.rows;
   }
-  XCORR_HD double most_cols() const {
-    return fmin(static_cast<double>(problem.left.cols), static_cast<double>(problem.right.cols));
+  XCORR_HD Index most_cols() const {
+    return problem.left.cols < problem.right.cols ? problem.left.cols : problem.right.cols;
   }
-  XCORR_HD double most_terms() const { return most_rows() * most_cols(); }
+  XCORR_HD Index most_terms() const { return most_rows() * most_cols(); }
   XCORR_HD double largest_product(double left_norm) const {
     return fmax(left_norm, largest_left_norm) * largest_right_norm;
   }
@@ -298,7 +305,7 @@ struct Bounds {
   }
   // The error of a float64 sum of at most `absolute`, which is the reference.
   XCORR_HD double of_sum(double absolute) const {
-    const double terms = most_terms();
+    const auto terms = static_cast<double>(most_terms());
     return is_systematic(kind) || problem.fields.same
                ? systematic_bound(terms, absolute, kDoubleRoundoff)
                : 2.0 * sqrt(terms) * kDoubleRoundoff * absolute;
