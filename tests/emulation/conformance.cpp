@@ -6,8 +6,7 @@
 
 #include "harness/registry.hpp"
 #include "harness/verdict/verdict.hpp"
-#include "tests/emulation/emulation.hpp"
-#include "tests/emulation/global_memory.hpp"
+#include "tests/emulation/planned.hpp"
 #include "tests/emulation/sample.hpp"
 
 namespace xcorr::emulation {

@@ -1,67 +1,38 @@
 // Scores and detections of the time-series variants that list their results: by the verdict of the
 // harness on its kinds of input, and on data that these do not have: a drifting mean, gaps, bursts
 // between the tiles of a survey, infinities.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <functional>
-#include <limits>
-#include <memory>
 #include <set>
-#include <string>
-#include <vector>
 
-#include "harness/device/device.hpp"
-#include "harness/problem/inputs.hpp"
-#include "harness/problem/results.hpp"
 #include "harness/problem/views.hpp"
-#include "harness/registry.hpp"
-#include "tests/emulation/emulation.hpp"
-#include "tests/emulation/planned.hpp"
+#include "tests/emulation/support.hpp"
 
 namespace xcorr::emulation {
 namespace {
 
-struct Detecting {
-  const Variant* variant;
-  Precision precision;
-};
-std::vector<Detecting> detecting() {
-  std::vector<Detecting> found;
-  for (const Variant& v : variants()) {
-    const auto lists = [&](ResultKind kind) {
-      return std::find(v.results.begin(), v.results.end(), kind) != v.results.end();
-    };
-    if (v.source_hash == "emulated" && v.family == "time_series" && lists(ResultKind::above)) {
-      found.push_back({&v, v.precisions.front()});
-    }
-  }
-  return found;
+std::vector<Variant> detecting() {
+  return emulated([](const Variant& v) {
+    return v.family == "time_series" && has(v.results, ResultKind::above);
+  });
 }
 
 // Then tiles are larger, and thresholds that no survey gave come from other products, whose inputs lie
 // about other pivots, than surfaces do.
-bool by_warpgroups(const Detecting& what) {
-  return what.variant->id.find("wgmma") != std::string::npos;
-}
+bool by_warpgroups(const Variant& variant) { return variant.id.find("wgmma") != std::string::npos; }
 
-class Detection : public testing::TestWithParam<Detecting> {
+class Detection : public testing::TestWithParam<Variant> {
  protected:
-  const Variant& variant() const { return *GetParam().variant; }
-  bool is_narrow() const { return GetParam().precision == Precision::tf32; }
+  bool is_narrow() const { return GetParam().precisions.front() == Precision::tf32; }
   bool has_large_tiles() const { return by_warpgroups(GetParam()); }
 };
 // A program for one mutant has the kernels of one variant.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Detection);
-INSTANTIATE_TEST_SUITE_P(Variants, Detection, testing::ValuesIn(detecting()), [](const auto& info) {
-  return info.param.variant->id.substr(info.param.variant->id.find('.') + 1);
-});
+INSTANTIATE_TEST_SUITE_P(Variants, Detection, testing::ValuesIn(detecting()), name_of);
 
-Planned plan_of(const Detecting& what, const Problem& problem, const char* warps) {
+Planned plan_of(const Variant& variant, const Problem& problem, const char* warps) {
   Params params;
   params.set("warps_per_block", warps);
-  return Planned(*what.variant, problem, params, what.precision);
+  return Planned(variant, problem, params, variant.precisions.front());
 }
 
 TEST_P(Detection, results_are_right_by_the_verdict) {
@@ -82,24 +53,18 @@ TEST_P(Detection, results_are_right_by_the_verdict) {
           "/result=above:2mad:100000"}) {
       if (++field % (is_narrow() ? 2 : 5) != 0) continue;
       const Problem q = parse_problem(shapes + fields);
-      const auto truth = device->truth(q, GetParam().precision, variant().algorithm_class, 1);
+      const auto truth =
+          device->truth(q, GetParam().precisions.front(), GetParam().algorithm_class, 1);
       Planned planned = plan_of(GetParam(), q, turn % 2 ? "4" : "8");
-      GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
+      const Operands in(q);
       for (const InputKind kind : {InputKind::zero_mean, kKinds[turn++ % std::size(kKinds)]}) {
-        truth->fill(kind, left.get(), right.get());
-        const Check check = truth->check(kind, planned.compute(left.get(), right.get()));
-        EXPECT_TRUE(check.passed())
-            << q.id() << " " << to_string(kind) << ": " << check.first_wrong << "; L2 "
-            << check.rel_l2_error << " of " << check.rel_l2_bound;
-        EXPECT_EQ(truth->changed_inputs(kind, left.get(), right.get()), "") << q.id();
+        expect_verdict(*truth, kind, in, q.id(), [&] { return planned.compute(in); });
       }
     }
   }
 }
 
-double noise(Index i) {
-  return static_cast<double>(mix(11 ^ static_cast<std::uint64_t>(i)) >> 40) * 0x1p-23 - 1;
-}
+double noise(Index i) { return emulation::noise(11, i); }
 
 // Templates of noise along one signal.
 struct Series {
@@ -154,9 +119,9 @@ struct Series {
   std::vector<float> left, right;
 };
 
-std::vector<float> surface_of(const Detecting& what, const Series& of, const std::string& score) {
+std::vector<float> surface_of(const Variant& variant, const Series& of, const std::string& score) {
   const Problem q = of.problem("score=" + score);
-  Planned planned = plan_of(what, q, "4");
+  Planned planned = plan_of(variant, q, "4");
   const auto* const out =
       static_cast<const float*>(planned.compute(of.left.data(), of.right.data()));
   return {out, out + q.out_elements()};
@@ -171,13 +136,13 @@ double median_of(std::vector<double> values) {
 
 // What `above` lists is what the variant's own surface says, but for rounding (tiles may differ, and with them
 // pivots) and for scores within `near` of the threshold. The number of detections that are certain.
-std::size_t expect_detections(const Detecting& what, const Series& of, const std::string& score,
+std::size_t expect_detections(const Variant& variant, const Series& of, const std::string& score,
                               double deviations, double near, Index capacity = 100000) {
-  const std::vector<float> surface = surface_of(what, of, score);
+  const std::vector<float> surface = surface_of(variant, of, score);
   std::string text = std::to_string(deviations);
   const Problem q =
       of.problem("score=" + score + "/result=above:" + text + "mad:" + std::to_string(capacity));
-  Planned planned = plan_of(what, q, "4");
+  Planned planned = plan_of(variant, q, "4");
   const void* const out = planned.compute(of.left.data(), of.right.data());
   const auto* const header = static_cast<const AboveHeader*>(out);
   const auto* const found = reinterpret_cast<const xcorr::Detection*>(header + 1);
@@ -187,7 +152,7 @@ std::size_t expect_detections(const Detecting& what, const Series& of, const std
     EXPECT_TRUE(listed.insert({found[i].pair, found[i].sx}).second) << "twice";
     EXPECT_NEAR(found[i].value,
                 surface[static_cast<std::size_t>(found[i].pair * of.shifts() + found[i].sx)],
-                by_warpgroups(what) ? 1e-3 : 1e-6);
+                by_warpgroups(variant) ? 1e-3 : 1e-6);
   }
   std::size_t certain = 0, possible = 0, missing = 0, wrong = 0;
   for (Index t = 0; t < of.templates; ++t) {
@@ -399,13 +364,13 @@ TEST_P(Detection, infinities_stay_in_their_windows) {
   expect_detections(GetParam(), series, "zncc:0.3", 3, of_brackets(3));
 }
 
-// Templates with a signal of their own each, rows with offsets.
-TEST(MoveoutDetection, scores_are_right_by_the_verdict) {
-  const auto found = std::find_if(variants().begin(), variants().end(), [](const Variant& v) {
-    return v.id == "emulated.timeseries_tf32_moveouts";
-  });
-  if (found == variants().end()) GTEST_SKIP() << "not linked";
-  const Detecting what{&*found, Precision::tf32};
+class MoveoutDetection : public OfVariant {
+ protected:
+  MoveoutDetection() : OfVariant("timeseries_tf32_moveouts") {}
+};
+
+// Each template has one signal; rows have offsets.
+TEST_F(MoveoutDetection, scores_are_right_by_the_verdict) {
   const std::unique_ptr<Device> device = open_cpu();
   for (const std::string shapes :
        {"n-to-mn/1x1/1x1/1:1/valid", "n-to-mn/3x20/3x600/3:3/valid",
@@ -413,27 +378,22 @@ TEST(MoveoutDetection, scores_are_right_by_the_verdict) {
     for (const std::string fields : {"/score=zncc:0.3", "/score=ncc:0.3", ""}) {
       for (const std::string views : {"/views=channels", ""}) {
         const Problem q = parse_problem(shapes + fields + views);
-        const auto truth = device->truth(q, what.precision, what.variant->algorithm_class, 1);
-        const ViewLayout left_layout = view_layout(q, Side::left, 1),
-                         right_layout = view_layout(q, Side::right, 1);
+        const auto truth = device->truth(q, Precision::tf32, variant().algorithm_class, 1);
+        const ViewLayout left = view_layout(q, Side::left, 1),
+                         right = view_layout(q, Side::right, 1);
         const auto view = [](const ViewLayout& of) {
           return View{of.offsets.empty() ? nullptr : of.offsets.data(), of.pitch};
         };
-        Planned planned = plan_of(what, q, "4");
-        GlobalMemory left(floats(left_layout.elements)), right(floats(right_layout.elements));
+        Planned planned = plan_of(variant(), q, "4");
+        const Operands in(left.elements, right.elements);
         // In a view the drift has steps, where no pivot is near all samples of a window.
         const InputKind other = fields.empty()  ? InputKind::integer
                                 : views.empty() ? InputKind::drift
                                                 : InputKind::offset;
         for (const InputKind kind : {InputKind::zero_mean, other}) {
-          truth->fill(kind, left.get(), right.get());
-          const Check check = truth->check(
-              kind,
-              planned.compute(left.get(), right.get(), view(left_layout), view(right_layout)));
-          EXPECT_TRUE(check.passed())
-              << q.id() << " " << to_string(kind) << ": " << check.first_wrong << "; L2 "
-              << check.rel_l2_error << " of " << check.rel_l2_bound;
-          EXPECT_EQ(truth->changed_inputs(kind, left.get(), right.get()), "") << q.id();
+          expect_verdict(*truth, kind, in, q.id(), [&] {
+            return planned.compute(in.left.get(), in.right.get(), view(left), view(right));
+          });
         }
       }
     }

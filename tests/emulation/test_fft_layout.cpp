@@ -1,16 +1,9 @@
 // Padding, products, scores, layout and chunks of the FFT pipelines around a transform by its
 // definition.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <complex>
-#include <numbers>
-
 #include "algorithms/fft/chunks.hpp"
 #include "algorithms/fft/cufft/products.hpp"
 #include "algorithms/fft/cufft/scores.hpp"
-#include "tests/emulation/emulation.hpp"
+#include "tests/emulation/support.hpp"
 
 namespace xcorr::fft {
 namespace {
@@ -39,21 +32,11 @@ struct Dft {
   std::vector<std::complex<double>> transform(const std::vector<std::complex<double>>& in,
                                               double sign) const {
     auto out = in;
-    for (const bool columns : {false, true}) {
-      const Index n = columns ? g.rows : g.cols, step = columns ? g.cols : 1;
-      const auto from = out;
-      for (Index line = 0; line < (columns ? g.cols : g.rows); ++line) {
-        const Index first = columns ? line : line * g.cols;
-        for (Index k = 0; k < n; ++k) {
-          std::complex<double> sum = 0;
-          for (Index i = 0; i < n; ++i) {
-            const double angle = sign * 2 * std::numbers::pi * static_cast<double>(k * i % n) /
-                                 static_cast<double>(n);
-            sum += from[static_cast<std::size_t>(first + i * step)] * std::polar(1.0, angle);
-          }
-          out[static_cast<std::size_t>(first + k * step)] = sum;
-        }
-      }
+    for (Index y = 0; y < g.rows; ++y) {
+      emulation::transform_line(out.data() + y * g.cols, 1, g.cols, sign < 0);
+    }
+    for (Index x = 0; x < g.cols; ++x) {
+      emulation::transform_line(out.data() + x, g.cols, g.rows, sign < 0);
     }
     return out;
   }
@@ -158,36 +141,27 @@ std::vector<float> correlate(const Problem& q, Transform transform, Index chunk_
   return out;
 }
 
+std::vector<float> numbers(Index count, Index factor, Index modulus, float offset) {
+  std::vector<float> found;
+  for (Index i = 0; i < count; ++i) {
+    found.push_back(static_cast<float>(i * factor % modulus) + offset);
+  }
+  return found;
+}
+
 void expect_correlates(const Problem& q, Transform transform, Index chunk_bytes,
                        Index all_spectra_bytes, Index most_outputs) {
-  std::vector<float> left(static_cast<std::size_t>(q.lefts * q.left.size())),
-      right(static_cast<std::size_t>(q.rights * q.right.size()));
-  for (std::size_t i = 0; i < left.size(); ++i) left[i] = static_cast<float>(i * 7 % 11) - 4;
-  for (std::size_t i = 0; i < right.size(); ++i) right[i] = static_cast<float>(i * 5 % 13) - 6;
+  const auto left = numbers(q.left_elements(), 7, 11, -4);
+  const auto right = numbers(q.right_elements(), 5, 13, -6);
   const auto out =
       correlate(q, transform, chunk_bytes, all_spectra_bytes, most_outputs, left, right);
-  for (Index p = 0; p < q.pairs(); ++p) {
-    const Pair of = q.pair(p);
-    for (Index row = 0; row < q.out_rows(); ++row) {
-      for (Index col = 0; col < q.out_cols(); ++col) {
-        const Index sy = q.window.sy.first + row, sx = q.window.sx.first + col;
-        float sum = 0;
-        for (Index y = 0; y < q.left.rows; ++y) {
-          for (Index x = 0; x < q.left.cols; ++x) {
-            if (y + sy < 0 || y + sy >= q.right.rows || x + sx < 0 || x + sx >= q.right.cols)
-              continue;
-            sum += left[static_cast<std::size_t>(of.left * q.left.size() + y * q.left.cols + x)] *
-                   right[static_cast<std::size_t>(of.right * q.right.size() +
-                                                  (y + sy) * q.right.cols + x + sx)];
-          }
-        }
-        ASSERT_NEAR(out[static_cast<std::size_t>((p * q.out_rows() + row) * q.out_cols() + col)],
-                    sum, 0.01)
-            << "pair " << p << " sy " << sy << " sx " << sx << " transform "
-            << static_cast<int>(transform) << " chunk " << chunk_bytes << " most " << most_outputs;
-      }
-    }
-  }
+  emulation::each_output(q, [&](Index i, Pair pair, Index sy, Index sx) {
+    const double want = emulation::product_sum(q, left.data() + pair.left * q.left.size(),
+                                               right.data() + pair.right * q.right.size(), sy, sx);
+    ASSERT_NEAR(out[static_cast<std::size_t>(i)], want, 0.01)
+        << q.id() << " output " << i << " transform " << static_cast<int>(transform) << " chunk "
+        << chunk_bytes << " most " << most_outputs;
+  });
 }
 
 TEST(FftLayout, every_form_transform_chunk_and_split_correlates) {
@@ -217,14 +191,6 @@ TEST(FftLayout, every_form_transform_chunk_and_split_correlates) {
   }
 }
 
-std::vector<float> numbers(Index count, Index factor, Index modulus, float offset) {
-  std::vector<float> found;
-  for (Index i = 0; i < count; ++i) {
-    found.push_back(static_cast<float>(i * factor % modulus) + offset);
-  }
-  return found;
-}
-
 using Image = std::vector<std::complex<double>>;
 
 // The matrix as float64, without its mean if `centred`.
@@ -236,6 +202,12 @@ Image image(const std::vector<float>& all, Index matrix, Index size, bool centre
   std::complex<double> sum = 0;
   for (const auto& value : found) sum += value;
   for (auto& value : found) value -= centred ? sum / static_cast<double>(size) : 0;
+  return found;
+}
+
+std::vector<double> real(const Image& all) {
+  std::vector<double> found;
+  for (const auto& value : all) found.push_back(value.real());
   return found;
 }
 
@@ -264,12 +236,10 @@ Image circular_outputs(const Problem& q, const Image& left, const Image& right) 
     for (auto& value : out) value /= static_cast<double>(rows * cols);
     return out;
   }
+  const std::vector<double> l = real(left), r = real(right);
   for (Index s = 0; s < rows * cols; ++s) {
-    for (Index i = 0; i < rows * cols; ++i) {
-      const Index y = (i / cols + s / cols) % rows, x = (i % cols + s % cols) % cols;
-      out[static_cast<std::size_t>(s)] +=
-          left[static_cast<std::size_t>(i)] * right[static_cast<std::size_t>(y * cols + x)];
-    }
+    out[static_cast<std::size_t>(s)] =
+        emulation::product_sum(q, l.data(), r.data(), s / cols, s % cols);
   }
   return out;
 }
@@ -320,23 +290,13 @@ TEST(FftLayout, means_are_removed_of_an_offset_too) {
   const auto left = numbers(q.left_elements(), 7, 11, 1e4f);
   const auto right = numbers(q.right_elements(), 5, 13, -1e4f);
   const auto out = correlate(q, Transform::real, Index{1} << 20, 0, kCropOutputs, left, right);
-  for (Index p = 0; p < q.pairs(); ++p) {
-    const Image l = image(left, q.pair(p).left, q.left.size(), true);
-    const Image r = image(right, q.pair(p).right, q.right.size(), true);
-    for (Index i = 0; i < q.out_size(); ++i) {
-      const Index sy = q.window.sy.first + i / q.out_cols();
-      const Index sx = q.window.sx.first + i % q.out_cols();
-      double sum = 0;
-      for (Index k = 0; k < q.left.size(); ++k) {
-        const Index y = k / q.left.cols + sy, x = k % q.left.cols + sx;
-        if (y < 0 || y >= q.right.rows || x < 0 || x >= q.right.cols) continue;
-        sum += l[static_cast<std::size_t>(k)].real() *
-               r[static_cast<std::size_t>(y * q.right.cols + x)].real();
-      }
-      ASSERT_NEAR(out[static_cast<std::size_t>(p * q.out_size() + i)], sum, 1e-3)
-          << "pair " << p << " output " << i;
-    }
-  }
+  emulation::each_output(q, [&](Index i, Pair pair, Index sy, Index sx) {
+    const auto l = real(image(left, pair.left, q.left.size(), true));
+    const auto r = real(image(right, pair.right, q.right.size(), true));
+    ASSERT_NEAR(out[static_cast<std::size_t>(i)],
+                emulation::product_sum(q, l.data(), r.data(), sy, sx), 1e-3)
+        << "output " << i;
+  });
 }
 
 // One frequency, among the bins of the second block, is so large that all others are below the
