@@ -34,8 +34,7 @@ TEST_P(EndedCalls, leave_nothing_for_the_next) {
                                  "one-to-one/5x7/23x40/1:1/valid/score=zncc:0.3",
                                  "n-to-m/5x7/23x40/2:2/valid/result=peak"}) {
     const Problem q = parse_problem(text);
-    const Operands in(
-        q, [](Index i) { return i * 7 % 11; }, [](Index i) { return i * 5 % 13; });
+    const Operands in(q, [](Index i) { return i * 7 % 11; }, [](Index i) { return i * 5 % 13; });
     const void *const left = in.left.get(), *const right = in.right.get();
     const auto size = static_cast<std::size_t>(q.result_bytes(sizeof(float)));
     GlobalMemory expected(size), out(size);

@@ -105,8 +105,7 @@ TEST_F(Halves, calls_are_apart) {
     const Problem q = parse_problem(text + "/result=peak");
     Planned planned(variant(), q);
     const Operands in(q, drawn, [](Index i) { return drawn(i + 5); }),
-        other(
-            q, [](Index i) { return -drawn(i); }, [](Index) { return 1e20; });
+        other(q, [](Index i) { return -drawn(i); }, [](Index) { return 1e20; });
     const std::size_t bytes = static_cast<std::size_t>(q.result_bytes(sizeof(float)));
     const auto* const out = static_cast<const unsigned char*>(planned.compute(in));
     const std::vector<unsigned char> first(out, out + bytes);

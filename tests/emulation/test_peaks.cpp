@@ -240,9 +240,8 @@ class ReducedPeaks : public Peaks {
         if (point.empty()) continue;
         ++met;
         std::vector<Problem> taken = problems;
-        std::erase_if(taken, [&](const Problem& q) {
-          return !GetParam().supports({q, point.front()});
-        });
+        std::erase_if(taken,
+                      [&](const Problem& q) { return !GetParam().supports({q, point.front()}); });
         const Problem& q = problems.front();
         expect_reduced(GetParam(), taken, point.front(),
                        Operands(
@@ -339,9 +338,7 @@ TEST_P(ReducedPeaks, second_peaks_behind_a_cut) {
           if (along == -2 && across == 2) return 8;
           return along == -5 && across == 0 ? 7 : 0;
         };
-        expect_reduced(GetParam(), {q}, point.front(),
-                       Operands(
-                           q, [](Index) { return 1; }, value));
+        expect_reduced(GetParam(), {q}, point.front(), Operands(q, [](Index) { return 1; }, value));
       }
     }
   }

@@ -137,8 +137,7 @@ TEST(Windows, PeaksAtTheLimits) {
       const Problem q = parse_problem(shapes + "/result=peak");
       if (!v.supports({q, {}})) continue;
       // All outputs are negative: the zero of a shift at which nothing overlaps is none of them.
-      const Operands signs(
-          q, [](Index) { return 1; }, [](Index) { return -1; });
+      const Operands signs(q, [](Index) { return 1; }, [](Index) { return -1; });
       expect_peaks_of_surface(v, q, signs);
       // All covariances are 0: the first shift is the first one that exists.
       const Problem covariance = parse_problem(shapes + "/score=covariance/result=peak");
