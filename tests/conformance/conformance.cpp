@@ -173,7 +173,7 @@ class Program {
         truth = device_->truth(c.problem, c.precision, c.variant->algorithm_class, c.seed);
       }
     } else {
-      outcome = run_property(parse_property(options_.property), c, *device_);
+      outcome = run_property(options_.property, c, *device_);
     }
     if (outcome.kind == Outcome::refused) {
       ++tally_.skipped;

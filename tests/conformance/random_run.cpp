@@ -200,8 +200,7 @@ class Runner {
 
   Outcome attempt(const Case& c, const std::string& property) const {
     set_running(command(c, property));
-    return property.empty() ? conformance::run(c, device_)
-                            : run_property(parse_property(property), c, device_);
+    return property.empty() ? conformance::run(c, device_) : run_property(property, c, device_);
   }
 
   void one(Index number) {
@@ -217,10 +216,9 @@ class Runner {
     found.outcome.kind = Outcome::refused;
     if (run_.properties) {
       // Another property where the case is not one for this.
-      const std::vector<Property>& all = properties();
-      for (std::size_t i = 0; i < all.size() && found.outcome.kind == Outcome::refused; ++i) {
-        const Property property = all[(static_cast<std::size_t>(number) + i) % all.size()];
-        found.property = std::string(to_string(property));
+      constexpr std::size_t kAll = kProperties.size();
+      for (std::size_t i = 0; i < kAll && found.outcome.kind == Outcome::refused; ++i) {
+        found.property = kProperties[(static_cast<std::size_t>(number) + i) % kAll];
         found.outcome = attempt(*drawn, found.property);
       }
     } else {

@@ -76,12 +76,12 @@ void expect_found(const char* variant) {
   }
 }
 
-TEST(Classes, Tf32DeclaredAsFp32GradeIsFound) { expect_found("broken_tf32_declared"); }
-TEST(Classes, ThreeTermsOfBf16DeclaredAsFp32GradeAreFound) {
-  expect_found("broken_bf16x3_declared");
+TEST(Classes, FewerDigitsThanDeclaredAreFound) {
+  for (const char* id : {"broken_tf32_declared", "broken_bf16x3_declared", "broken_bf16_declared",
+                         "broken_truncated"}) {
+    expect_found(id);
+  }
 }
-TEST(Classes, Bf16DeclaredAsTf32IsFound) { expect_found("broken_bf16_declared"); }
-TEST(Classes, TruncatedInputsAreFound) { expect_found("broken_truncated"); }
 
 // A bound on the norm of the whole signal would grow with it.
 TEST(Classes, Tf32DeclaredAsATransformOfALongSignalIsFound) {
