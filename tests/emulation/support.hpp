@@ -82,6 +82,19 @@ double product_sum(const Problem& q, const T* left, const T* right, Index sy, In
   return sum;
 }
 
+// ncc, or zncc if `centred`, of `count` products. each(use) calls use(left, right) for every product.
+template <typename Each>
+double normalised_score(Index count, bool centred, const Each& each) {
+  const auto n = static_cast<long double>(count);
+  long double l = 0, r = 0, products = 0, ll = 0, rr = 0;
+  if (centred) each([&](long double a, long double b) { l += a, r += b; });
+  each([&](long double a, long double b) {
+    a -= l / n, b -= r / n;
+    products += a * b, ll += a * a, rr += b * b;
+  });
+  return rr == 0 || ll == 0 ? 0 : static_cast<double>(products / std::sqrt(ll * rr));
+}
+
 // Calls use(i, pair, sy, sx) for output i of a surface.
 template <typename Use>
 void each_output(const Problem& q, const Use& use) {

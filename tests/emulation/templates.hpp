@@ -45,24 +45,14 @@ struct Scene {
                 sx = q.window.sx.first + output % q.out_cols();
     const float* const left = in.lefts() + pair.left * q.left.size();
     const float* const right = in.rights() + pair.right * q.right.size();
-    const auto each_product = [&](const auto& use) {
-      for (Index y = 0; y < q.left.rows; ++y) {
-        for (Index x = 0; x < q.left.cols; ++x) {
-          use(static_cast<long double>(left[y * q.left.cols + x]),
-              static_cast<long double>(right[(y + sy) * q.right.cols + x + sx]));
-        }
-      }
-    };
-    const auto n = static_cast<long double>(q.left.size());
-    long double l = 0, r = 0, products = 0, ll = 0, rr = 0;
-    if (q.fields.score.kind == ScoreKind::zncc) {
-      each_product([&](long double a, long double b) { l += a, r += b; });
-    }
-    each_product([&](long double a, long double b) {
-      a -= l / n, b -= r / n;
-      products += a * b, ll += a * a, rr += b * b;
-    });
-    return rr == 0 || ll == 0 ? 0 : static_cast<double>(products / std::sqrt(ll * rr));
+    return normalised_score(
+        q.left.size(), q.fields.score.kind == ScoreKind::zncc, [&](const auto& use) {
+          for (Index y = 0; y < q.left.rows; ++y) {
+            for (Index x = 0; x < q.left.cols; ++x) {
+              use(left[y * q.left.cols + x], right[(y + sy) * q.right.cols + x + sx]);
+            }
+          }
+        });
   }
 
   Problem q;

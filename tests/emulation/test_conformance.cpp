@@ -204,13 +204,20 @@ INSTANTIATE_TEST_SUITE_P(Variants, Conformance,
                          testing::ValuesIn(emulated([](const Variant&) { return true; })), name_of);
 
 TEST(Pairing, equals_the_pairing_of_the_problem) {
-  for (const Problem& problem : odd_problems()) {
+  std::vector<Problem> problems = odd_problems();
+  for (const std::string id : {"one-to-one/2x2/2x2/1:1/full", "one-to-many/2x3/2x2/1:5/full",
+                               "n-to-mn/2x2/2x2/3:12/full", "n-to-m/2x2/2x2/3:4/full"}) {
+    problems.push_back(parse_problem(id));
+  }
+  for (const Problem& problem : problems) {
     ASSERT_TRUE(indices_fit(problem));
     const Pairing pairing(problem);
     for (Index p = 0; p < problem.pairs(); ++p) {
       const Pair got = pairing.pair(static_cast<std::uint32_t>(p)), want = problem.pair(p);
       EXPECT_EQ(got.left, want.left) << problem.id() << " pair " << p;
       EXPECT_EQ(got.right, want.right) << problem.id() << " pair " << p;
+      EXPECT_EQ(got.right, p - p / rights_of_a_left(problem) * rights_back(problem))
+          << problem.id() << " pair " << p;
     }
   }
 }
