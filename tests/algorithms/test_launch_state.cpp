@@ -1,6 +1,5 @@
-// What launches remember: the limit of shared memory of a kernel, and which launches of a plan must
-// be ordinary ones. CUDA's own call is a fake here that does what CUDA does: it sets the limit,
-// also to less than it was.
+// What launches remember: the limit of shared memory of a kernel, and which launches of a plan must be ordinary ones. A fake
+// takes the place of CUDA's call and sets the limit as CUDA does, also to less than it was.
 #include <gtest/gtest.h>
 
 #include <algorithm>

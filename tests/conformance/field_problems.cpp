@@ -1,5 +1,3 @@
-#include "tests/conformance/field_problems.hpp"
-
 #include <algorithm>
 #include <map>
 #include <stdexcept>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "harness/problem/error.hpp"
+#include "tests/conformance/problems.hpp"
 
 namespace xcorr::conformance {
 namespace {
@@ -111,11 +110,11 @@ class Collected {
   std::map<std::tuple<const std::vector<Shapes>*, bool, bool, bool>, Turns> turns_;
 };
 
-// Room for every output: above is judged, not its overflow.
-constexpr Index kRoom = Index{1} << 20;
+// A list of this capacity holds every output: `above` is judged, not its overflow.
+constexpr Index kAllOutputs = Index{1} << 20;
 
 std::string above(const std::string& threshold) {
-  return "/result=above:" + threshold + ":" + std::to_string(kRoom);
+  return "/result=above:" + threshold + ":" + std::to_string(kAllOutputs);
 }
 
 }  // namespace
@@ -242,8 +241,8 @@ std::vector<InputKind> usual_inputs(const Problem& problem) {
   // have none.
   const bool ncc = problem.fields.score.kind == ScoreKind::ncc;
   if (ncc && !plain.is_time_series()) kinds.push_back(InputKind::constant);
-  // Nothing outside an overlap may decide its score, and no side the rounding errors of the other one. One
-  // kind a problem: the list has many.
+  // A value outside an overlap may not decide its score, and the rounding errors of a side may not depend on the other one.
+  // Each problem has one of these kinds: the list has many problems.
   const Index turn = plain.left.cols + plain.right.rows + plain.lefts + plain.rights;
   constexpr InputKind kOutside[] = {InputKind::fill, InputKind::bimodal, InputKind::contrast};
   constexpr InputKind kSides[] = {InputKind::unequal, InputKind::blank};

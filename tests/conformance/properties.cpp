@@ -14,7 +14,7 @@ namespace xcorr::conformance {
 namespace {
 
 constexpr double kExactSums = 0x1p24;
-// Of the full output where a case is a window of it.
+// Limits of the full output where a case is a window of it.
 constexpr Index kMostElements = Index{1} << 24;
 constexpr Index kMostFmas = Index{1} << 33;
 

@@ -6,7 +6,7 @@
 
 #include "harness/problem/error.hpp"
 #include "harness/registry.hpp"
-#include "tests/conformance/field_problems.hpp"
+#include "tests/conformance/problems.hpp"
 
 namespace xcorr::conformance {
 namespace {
@@ -262,7 +262,7 @@ std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported
   // Templates are for variants with ncc or zncc. Of other draws of these one in a hundred is a template
   // in a larger frame, and hardly any has such a score and peaks.
   constexpr double kWithFields = 0.4, kSeries = 0.06, kTemplates = 0.15;
-  // More of them where the variant refused many others: some take nothing else.
+  // Series are drawn more often after many refusals: some variants take nothing else.
   constexpr int kSeriesFrom = 12;
   // A sequence of its own, so that the other draws do not depend on it.
   Rng rng(seed_, number), series(~seed_, number), one_array(~seed_, ~number),

@@ -1,4 +1,4 @@
-// What the usual inputs do not reach of autocorrelation. Line kernels: images with panels of 8-bit values beside panels of
+// Cases of autocorrelation that the usual inputs do not reach. Line kernels: images with panels of 8-bit values beside panels of
 // others, and sums that one 32-bit integer does not hold. autocorr_cuda_tile: chunks of shifts, panels, threads one below
 // the other, blocks that share a task, sums of several tiles. autocorr_fft: every length of a pass along rows and columns,
 // windows on all sides of shift 0, lengths as such.
@@ -18,11 +18,11 @@ using autocorrelation::Passes;
 using emulated::autocorrelation::TileTasks;
 using Images = std::vector<float>;
 
-// Tests of one variant: of every output, that it is near the definition.
+// Tests of one variant against the definition.
 class Autocorrelation : public OfVariant {
  protected:
   using OfVariant::OfVariant;
-  // Of images of noise or of one value; `tolerance` is in units of the first image's power.
+  // `tolerance` is in units of the first image's power.
   void expect_right(const Problem& q, const std::string& params, const Images& images,
                     double tolerance = 0) const {
     const PlanRequest asked{q, parse_params(variant(), params), Precision::fp32};
@@ -154,7 +154,7 @@ struct AutocorrelationFft : Autocorrelation {
   }
 };
 
-// One shift, so that a transform is hardly longer than its image.
+// The window is one shift, so that a transform is hardly longer than its image.
 TEST_F(AutocorrelationFft, every_length_of_a_pass_in_rows_and_columns) {
   std::set<int> first, middle, last;
   for (const Index n :

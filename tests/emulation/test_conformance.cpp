@@ -22,9 +22,8 @@ std::vector<Problem> odd_problems_of(const Variant& variant) {
   return variant.same_only ? autocorrelation_problems() : odd_problems();
 }
 
-// Of a variant that starts many threads for a problem, every second one, in turns over shapes and
-// forms: each shape is met in half of the forms. XCORR_HALF_OF_PROBLEMS is a seed that says which
-// half; without it all are met.
+// Every second problem, in turns over shapes and forms, for a variant that starts many threads for a problem: it meets each
+// shape in half of the forms. XCORR_HALF_OF_PROBLEMS is the seed of the half; without it the variant meets all.
 class Half {
  public:
   explicit Half(const Variant& variant) {
@@ -32,7 +31,7 @@ class Half {
     drawn_ = seed != nullptr && variant.forms.size() >= 3;
     if (drawn_) seed_ = std::stoul(seed);
   }
-  // Of problem `number` of a list that has all shapes of a form one behind the other.
+  // `number`: of the problem in a list that has all shapes of a form one behind the other.
   bool leaves_out(std::size_t number, Form form) const {
     return drawn_ && (number + static_cast<std::size_t>(form) + seed_) % 2 == 1;
   }
@@ -46,7 +45,7 @@ class Conformance : public testing::TestWithParam<Variant> {};
 
 // Points of a large grid take turns: all of them are met over the problems of a form.
 constexpr std::size_t kPointsPerProblem = 3;
-// Of a problem of more products than this, whose few threads make many steps, one point is enough; also where a
+// One point is enough for a problem of more products than this, whose few threads make many steps, and where a
 // computation starts many threads.
 constexpr Index kManyProducts = 150000;
 
@@ -193,7 +192,7 @@ TEST_P(Conformance, little_shared_memory) {
         EXPECT_EQ(failure(variant, params, precision, problem, 1, Effort::brief), "")
             << variant.id << " " << params.canonical() << " " << problem.id() << " with " << kib
             << " KiB of shared memory";
-        // Whoever does not ask takes the same way in any of these.
+        // A variant that does not ask for the size computes the same way with any size.
         if (memory.asked() == 0) return;
       }
     }
@@ -234,7 +233,8 @@ TEST_F(Ring, images_are_overwritten_only_when_their_rows_are_done) {
   Params params;
   params.set("ring_mib", "44");
   params.set("spectra", "workspace");
-  // One order in six shows it: those of seeds 5, 7 and 9 do. The usual tests, which take half of the problems, have one.
+  // One order in six shows a fault; the orders of seeds 5, 7 and 9 do. The usual tests, with half of the problems, take
+  // one order.
   const std::uint64_t orders = std::getenv("XCORR_HALF_OF_PROBLEMS") == nullptr ? 12 : 1;
   for (std::uint64_t seed = 5; seed < 5 + orders; ++seed) {
     ASSERT_EQ(failure(variant(), params, Precision::fp32, problem, seed, Effort::brief), "")

@@ -178,9 +178,8 @@ TEST_P(Detection, results_are_right_by_the_verdict) {
   }
 }
 
-// A day of data at 100 Hz whose mean drifts by 1e4 moves by 0.1 in 80 samples; here it is ten times
-// as fast where tiles are small. Far from the global mean every window would be lost without a pivot
-// near it.
+// A day of data at 100 Hz whose mean drifts by 1e4 moves by 0.1 in 80 samples. Here the mean drifts ten times as fast where
+// tiles are small. Without a pivot near it, every window far from the global mean would be lost.
 TEST_P(Detection, scores_of_a_drifting_mean) {
   const Index scale = by_warpgroups() ? 10 : 1, samples = 900 * scale;
   Series series(3, 2, 64, samples, [=](Index i) {
@@ -249,7 +248,7 @@ TEST_P(Detection, scores_of_tiles_of_other_scales) {
   }
 }
 
-// Enough shifts for brackets, in two groups of templates; what was planted is found.
+// There are enough shifts for brackets, in two groups of templates. The planted templates are found.
 TEST_P(Detection, thresholds_from_brackets) {
   Series series(is_narrow() ? 17 : 2, 1, 32, 2000, noise);
   series.plant(1, 700, 3);
@@ -289,7 +288,7 @@ TEST_P(Detection, thresholds_where_the_survey_misleads) {
   EXPECT_GE(expect_detections(series, "zncc:0.3", 1), 1u);
 }
 
-// More candidates than the list holds, and more detections than the result does: they are counted.
+// Candidates beyond the list and detections beyond the result are counted.
 TEST_P(Detection, more_detections_than_the_capacity) {
   Series series(3, 1, 32, 2000, noise);
   EXPECT_GE(expect_detections(series, "zncc:0.3", 1, 5), 100u);
@@ -322,7 +321,7 @@ TEST_P(Detection, scores_do_not_depend_on_the_unit) {
   }
 }
 
-// Gaps: their windows are constant, score 0 and count.
+// Windows in gaps are constant. Their scores are 0 and count.
 TEST_P(Detection, gaps_score_zero) {
   Series series(2, 1, 27, 2000, [](Index i) { return i % 64 < 36 ? 7.3 : 7.3 + noise(i); });
   const Surface surface = surface_of(series, "zncc:0.3");

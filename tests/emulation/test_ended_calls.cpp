@@ -23,7 +23,7 @@ class EndsAt final : public PhaseMarks {
 
 class EndedCalls : public testing::TestWithParam<Variant> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EndedCalls);
-// Of variants for templates: their calls are several launches that hand on counters and lists.
+// The calls of variants for templates are several launches that hand on counters and lists.
 INSTANTIATE_TEST_SUITE_P(Variants, EndedCalls, testing::ValuesIn(for_templates()), name_of);
 
 TEST_P(EndedCalls, leave_nothing_for_the_next) {

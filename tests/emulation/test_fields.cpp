@@ -149,7 +149,7 @@ TEST_F(Fields, views_of_larger_arrays) {
 TEST_F(Fields, masks_without_a_valid_pixel_give_zero) {
   const Problem q = parse_problem("n-to-m/3x4/3x5/2:2/full/score=zncc:0.3/masks=both");
   std::vector<Sides<float>> operands = {{q, drawn}, {q, drawn}};
-  // All left ones; of the right ones the second.
+  // The masks of all left matrices, and of the second right matrix.
   std::fill(operands[0].left.mask.begin(), operands[0].left.mask.end(), 0);
   std::fill(operands[1].right.mask.begin() + 15, operands[1].right.mask.end(), 0);
   const auto outs = computed<float>(q, operands);

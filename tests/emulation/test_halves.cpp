@@ -80,7 +80,7 @@ TEST_F(Halves, ties_and_plateaus) {
     const Problem q = parse_problem(text + "/result=peak:gaussian");
     const auto ridges = [&](Index i) { return i / q.right.cols % 4 == 1 ? 2 : 0; };
     const auto corners = [&](Index i) { return i % q.right.size() == 0 ? 3 : i % 3; };
-    // All outputs 0: the first one is the peak, on a plateau and at the border.
+    // All outputs are 0: the first one is the peak, on a plateau and at the border.
     expect_peaks_of_surface(variant(), q, Operands(q, zero, zero));
     // Ridges along rows, then the largest outputs at the corners.
     expect_peaks_of_surface(variant(), q, Operands(q, first, ridges));
@@ -99,7 +99,7 @@ TEST_F(Halves, what_is_no_number) {
   }
 }
 
-// Nothing of a call reaches the next: one plan, other inputs, in other orders of threads.
+// A call leaves nothing for the next one: one plan computes other inputs in other orders of threads.
 TEST_F(Halves, calls_are_apart) {
   for (const std::string& text : kFew) {
     const Problem q = parse_problem(text + "/result=peak");

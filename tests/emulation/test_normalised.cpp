@@ -1,5 +1,5 @@
-// What cufft_normalised does around the library's calls, with transforms by their definition: scores
-// against those of the harness, for every kind of mask.
+// The kernels of cufft_normalised around transforms by their definition: scores against those of the harness, for every
+// kind of mask.
 #include "algorithms/fft/cufft_normalised/pipeline.hpp"
 #include "harness/truth/score.hpp"
 #include "tests/emulation/support.hpp"
@@ -92,8 +92,8 @@ struct Inputs {
     return out;
   }
 
-  // Half of what the bound of scores by transforms allows, and the rounding of the score. Returns the largest error
-  // over the first.
+  // The error is at most half of the bound of scores by transforms plus the rounding of the score. Returns the largest
+  // error relative to the former.
   double check(Index chunk_bytes) {
     ScoreInputs inputs;
     inputs.left.assign(left.begin(), left.end());
@@ -173,7 +173,7 @@ TEST(Normalised, AnOffsetCostsNoDigits) {
   }
 }
 
-// Neither their squares nor those of their transforms are floats.
+// The squares of these values and of their transforms are beyond float32.
 TEST(Normalised, ValuesOfAnySizeHaveScores) {
   for (const char* const problem : kProblems) {
     for (const float of_left : {1e18f, 1e-18f, 1e-30f}) {
@@ -187,7 +187,7 @@ TEST(Normalised, ValuesOfAnySizeHaveScores) {
   }
 }
 
-// Neither has rounding errors of the size of the other: planes of both sides are in transforms of their own.
+// No side has rounding errors of the size of the other side: a transform holds planes of one side alone.
 TEST(Normalised, ALargeMatrixCostsASmallOneNoDigits) {
   for (const char* const problem : {"one-to-one/3x3/60x61/1:1/full/score=zncc:0.3",
                                     "one-to-one/60x61/3x3/1:1/full/score=zncc:0.3",

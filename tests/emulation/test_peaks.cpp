@@ -137,7 +137,7 @@ bool equal(const Detection& a, const Detection& b) {
   return std::tie(a.pair, a.sy, a.sx, a.value) == std::tie(b.pair, b.sy, b.sx, b.value);
 }
 
-// Some of `want`, as many as the capacity where there are more, each once.
+// The same detections, or as many different ones as the capacity where there are more.
 void expect_same_detections(const Problem& q, const void* got, const void* want) {
   const auto capacity = static_cast<std::size_t>(q.fields.result.capacity);
   const std::vector<Detection> found = sorted(got, capacity), all = sorted(want, capacity);
@@ -298,8 +298,8 @@ TEST_P(ReducedPeaks, ridges_and_corners) {
   }
 }
 
-// Of a sum of products an infinity, or a NaN among numbers, may reach other outputs when the shifts are
-// cut in another way, as they are for a surface.
+// In a sum of products, an infinity or a NaN among numbers may reach other outputs when the shifts are cut in another way, as
+// they are for a surface.
 TEST_P(ReducedPeaks, outputs_that_are_no_numbers) {
   const bool is_cut = is_definition(GetParam().algorithm_class);
   for (const float odd :
@@ -424,7 +424,7 @@ TEST_P(Peaks, DISABLED_peaks_of_files) {
   }
 }
 
-// What a variant does not compute it refuses with a reason.
+// A variant refuses with a reason what it does not compute.
 TEST_P(Peaks, refusals_have_a_reason) {
   for (const char* const result : {"peak:upsample=4", "above:8mad:100"}) {
     const Problem q = parse_problem("one-to-one/8x8/8x8/1:1/full/result=" + std::string(result));

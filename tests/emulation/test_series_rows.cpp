@@ -1,5 +1,4 @@
-// What timeseries_cufft and timeseries_cublas do around the libraries' calls: the first with
-// transforms by their definition, the second with sums.
+// The kernels of timeseries_cufft around transforms by their definition, and of timeseries_cublas around sums.
 #include "algorithms/time_series/timeseries_cublas/hankel.hpp"
 #include "algorithms/time_series/timeseries_cufft/pipeline.hpp"
 #include "tests/emulation/support.hpp"

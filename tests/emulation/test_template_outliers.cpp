@@ -21,7 +21,7 @@ struct Fill {
   double value;
   std::function<bool(Index, Index)> is_at;
 };
-// Of frames of at least 40 x 41.
+// Fills of frames of at least 40 x 41.
 const std::vector<Fill> kFills = {
     {"a pixel", 1e11, [](Index y, Index x) { return y == 21 && x == 23; }},
     {"a pixel at the border", 1e38, [](Index y, Index x) { return y == 0 && x == 0; }},
@@ -32,7 +32,7 @@ const std::vector<Fill> kFills = {
     {"every second pixel of some rows", kMost, [](Index y, Index x) { return y < 9 && x % 2; }},
 };
 
-// What lies elsewhere changes no score, and a window that holds extreme values has the score that float64 gives.
+// Values outside a window do not change its score, and a window that holds extreme values has the score that float64 gives.
 // Definitions only: a transform spreads its rounding over its tile.
 TEST_P(TemplateOutliers, cost_nothing_where_they_are_not) {
   if (!is_definition(GetParam().algorithm_class)) GTEST_SKIP() << "a transform";
@@ -49,7 +49,7 @@ TEST_P(TemplateOutliers, cost_nothing_where_they_are_not) {
   }
 }
 
-// Of transforms only the tile of an outlier may lose digits.
+// A transform may lose digits only in the tile of an outlier.
 TEST_P(TemplateOutliers, cost_few_digits_far_away) {
   for (const double value : {1e11, -3.4e38, 1e-38}) {
     for (const std::string shapes : {"6x7/9x400", "17x7/19x400"}) {

@@ -7,7 +7,7 @@
 namespace xcorr::emulation {
 namespace {
 
-// By transforms, which have peaks of windows.
+// Variants by transforms that have peaks of windows.
 std::vector<Variant> with_windows() {
   return emulated([](const Variant& v) {
     return !is_definition(v.algorithm_class) && has(v.results, ResultKind::peak) &&
@@ -60,7 +60,7 @@ const void* compute(Planned& planned, const Frame& left, const Frame& right) {
   return planned.compute(left.frame.data(), right.frame.data(), left.view(), right.view());
 }
 
-// The same bits as of a dense copy of the windows.
+// The result has the same bits as that of a dense copy of the windows.
 TEST(Windows, OfAFrameAreReadWhereTheyAre) {
   for (const Variant& v : with_windows()) {
     int met = 0;

@@ -61,12 +61,11 @@ const Fault kFaults[] = {
     {"broken_beside_second", kIncorrect,
      "^calls in turn: memory beside the second output was written$"},
 };
-// Of class fft. Found where a whole pass of twiddles is gone by any input, else by the flat
-// spectrum at the latest.
+// Variants of class fft. Any input finds a pass without twiddles, the flat spectrum finds all of them.
 constexpr const char* kSpectralFaults[] = {
     "broken_bin_lost", "broken_bin_conjugated", "broken_bins_swapped",   "broken_bin_off",
     "broken_nyquist",  "broken_twiddles",       "broken_middle_twiddles"};
-// Of scores, boundaries and masks: a problem and an input where the fault shows. INPUT stands for the input.
+// Faults of scores, boundaries and masks: a problem and an input where the fault shows. INPUT stands for the input.
 constexpr const char* kAnyInput =
     R"(^(integer|zero-mean) input: \d+ of \d+ outputs are wrong; pair )";
 constexpr const char* kThatInput = R"(^INPUT input: \d+ of \d+ outputs are wrong; pair )";
@@ -163,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(Faults, Negative, testing::ValuesIn(kFaults), [](const 
 TEST(NegativeTests, CoverEveryBrokenVariant) {
   std::set<std::string> tested = {"broken_nothing", "broken_no_spectrum", "broken_no_score",
                                   "broken_no_phase"};
-  // Of precision classes, in test_classes.cpp.
+  // test_classes.cpp tests those of precision classes.
   tested.insert({"broken_no_class", "broken_lost_block", "broken_tf32_declared",
                  "broken_bf16x3_declared", "broken_bf16_declared", "broken_truncated"});
   for (const ScoreFault& fault : kScoreFaults) tested.insert(fault.id);

@@ -96,7 +96,7 @@ struct SoundSpectra : Sound {
     });
   }
 
-  // What becomes of the spectrum of a pair; a real result wants both a bin and its mirror image.
+  // Changes the spectrum of a pair. A real result wants both a bin and its mirror image changed.
   virtual void spoil(std::vector<Complex>&) {}
   // Length of a pass along rows whose twiddles are missing.
   virtual Index bare() const { return 0; }
