@@ -2,6 +2,7 @@
 // definition in long double: in windows with fills, and where a fill is alone also in windows without. Of many fills the
 // samples of a tile have a pivot far from the others, and a tile in float32 then loses the others.
 #include "tests/emulation/support.hpp"
+#include "tests/support/field_reference.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -50,19 +51,6 @@ std::vector<float> signal(Index samples, Fills fills) {
   return values;
 }
 
-double definition(const float* left, const float* right, Index length, bool centred) {
-  const auto n = static_cast<long double>(length);
-  long double l = 0, r = 0, products = 0, ll = 0, rr = 0, largest = 0;
-  for (Index i = 0; centred && i < length; ++i) l += left[i] / n, r += right[i] / n;
-  for (Index i = 0; i < length; ++i) {
-    const long double a = left[i] - l, b = right[i] - r;
-    products += a * b, ll += a * a, rr += b * b;
-    largest = std::max(largest, std::abs(static_cast<long double>(right[i])));
-  }
-  const long double step = centred ? 8 * 0x1p-24L * largest : 0;
-  return rr <= step * step * n ? 0 : static_cast<double>(products / std::sqrt(ll * rr));
-}
-
 TEST_P(WideSamples, scores_are_those_of_the_definition) {
   const Variant& variant = GetParam();
   const Precision precision = variant.precisions.front();
@@ -89,15 +77,19 @@ TEST_P(WideSamples, scores_are_those_of_the_definition) {
         Planned planned(variant, q, params, precision);
         const auto* const out =
             static_cast<const float*>(planned.compute(left.data(), right.data()));
+        const auto value = [&](Side side, Index i) {
+          return double{(side == Side::left ? left : right)[static_cast<std::size_t>(i)]};
+        };
+        const std::vector<FieldValue> want =
+            field_reference(q, FieldInput(q, Side::left, value), FieldInput(q, Side::right, value));
         double worst = 0;
         Index at = -1;
-        each_output(q, [&](Index i, Pair pair, Index, Index shift) {
+        each_output(q, [&](Index i, Pair, Index, Index shift) {
           const float* const window = right.data() + shift;
           const bool has_fill =
               std::any_of(window, window + length, [](float value) { return std::abs(value) > 1; });
           if (!is_alone && !has_fill) return;
-          const double error = std::abs(
-              out[i] - definition(left.data() + pair.left * length, window, length, centred));
+          const double error = std::abs(out[i] - want[static_cast<std::size_t>(i)].value);
           if (!(error <= worst)) worst = error, at = i;
         });
         EXPECT_LE(worst, bound) << q.id() << ", fills " << static_cast<int>(fills) << ", at " << at
