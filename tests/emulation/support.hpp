@@ -62,6 +62,9 @@ inline double noise(std::uint64_t seed, Index i) {
   return static_cast<double>(mix(seed ^ static_cast<std::uint64_t>(i)) >> 40) * 0x1p-23 - 1;
 }
 
+// The larger of two errors, or the one that is NaN: std::max() would drop it.
+inline double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+
 inline bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 // A sum of products by the definition, of one left and one right matrix.

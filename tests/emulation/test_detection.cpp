@@ -217,7 +217,7 @@ TEST_P(Detection, an_outlier_costs_nothing_elsewhere) {
       for (Index s = 0; s < 500 * scale; ++s) {
         if (s <= 350 * scale && s + series.length > 350 * scale) continue;
         const float value = surface(t, s);
-        worst = std::max(worst, std::abs(static_cast<double>(value) - series.score(t, s)));
+        worst = worse(worst, std::abs(static_cast<double>(value) - series.score(t, s)));
       }
       for (Index s = begin; s + series.length <= begin + 90; ++s) {
         ASSERT_EQ(surface(t, s), 0.0f) << outlier;

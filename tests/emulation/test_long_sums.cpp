@@ -26,7 +26,7 @@ double error(const Variant& variant, const Params& point, const std::string& sha
   double worst = 0;
   each_output(q, [&](Index i, Pair, Index sy, Index sx) {
     const double want = product_sum(q, in.lefts(), in.rights(), sy, sx);
-    worst = std::max(worst, std::fabs(double{out[i]} - want));
+    worst = worse(worst, std::fabs(double{out[i]} - want));
   });
   return worst / std::sqrt(product_sum(q, in.lefts(), in.lefts(), 0, 0) *
                            product_sum(q, in.rights(), in.rights(), 0, 0));

@@ -118,7 +118,7 @@ TEST(Windows, CovarianceOfFramesWithAnOffset) {
           const double want =
               product_sum(q, l.data(), r.data(), q.window.sy.first + i / q.out_cols(),
                           q.window.sx.first + i % q.out_cols());
-          largest = std::max(largest, std::abs(want - double{got[p * q.out_size() + i]}));
+          largest = worse(largest, std::abs(want - double{got[p * q.out_size() + i]}));
         }
       }
       // Noise of a variance of 1/3: both norms are the root of a third of the elements.
