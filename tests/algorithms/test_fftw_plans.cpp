@@ -1,5 +1,5 @@
-// What the FFTW variants ask of the planner. The functions of FFTW that they call are replaced here by
-// ones that note the flags and pass the call on.
+// What the FFTW variants ask of the planner. Functions here take the place of the FFTW functions that they call: these note
+// the flags and pass the call on.
 #include <dlfcn.h>
 #include <fftw3.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace {
 std::vector<unsigned> flags_asked;
 std::vector<double> limits_asked;
-bool out_of_time = false;  // what is timed is then never learnt
+bool out_of_time = false;  // then the planner never learns what is timed
 }  // namespace
 
 extern "C" fftwf_plan fftwf_plan_dft_r2c_1d(int n, float* in, fftwf_complex* out, unsigned flags) {

@@ -1,4 +1,4 @@
-// Machine code on disk: found again, never damaged, never of another key or compiler, whole under many writers and
+// Machine code on disk is found again, never damaged, never of another key or compiler, and whole under many writers and
 // where a writer is killed.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -24,29 +24,59 @@ namespace {
 
 std::vector<char> bytes(const std::string& text) { return {text.begin(), text.end()}; }
 
+constexpr std::size_t kBytes = 10000;
+
+// Code that says by whom it is: as many bytes more as its number, all alike.
+KernelCache::Entry numbered(int number, std::size_t bytes = kBytes) {
+  const auto more = static_cast<std::size_t>(number);
+  return {std::vector<char>(bytes + more, static_cast<char>('a' + number)),
+          static_cast<double>(number)};
+}
+// The number of the whole entry that a cache has of "key"; -1 without one.
+int number_in(const KernelCache& cache, std::size_t bytes = kBytes) {
+  const auto found = cache.find("key");
+  if (!found) return -1;
+  const int number = static_cast<int>(found->compile_us);
+  return found->code == numbered(number, bytes).code ? number : -1;
+}
+
 class Cache : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
-    folder = std::filesystem::path(testing::TempDir()) /
-             ("kernel-cache-" + std::to_string(getpid()) + test->name());
+  Cache()
+      : folder(std::filesystem::path(testing::TempDir()) /
+               ("kernel-cache-" + std::to_string(getpid()) +
+                testing::UnitTest::GetInstance()->current_test_info()->name())),
+        cache(folder) {
     std::filesystem::remove_all(folder);
     umask(S_IWGRP | S_IWOTH);  // of files that tests write themselves
   }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-  std::string content(const std::string& key) const {
-    std::ifstream file(KernelCache(folder).path(key), std::ios::binary);
+  ~Cache() override { std::filesystem::remove_all(folder); }
+  bool keep(const std::string& key = "key", const std::string& code = "code") const {
+    return cache.keep(key, {bytes(code), 1});
+  }
+  void set_mode(const std::filesystem::path& path, mode_t mode) const {
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+  }
+  mode_t mode_of(const std::filesystem::path& path) const {
+    struct stat status = {};
+    EXPECT_EQ(stat(path.c_str(), &status), 0);
+    return status.st_mode & 0777u;
+  }
+  void give(const std::filesystem::path& path, uid_t user) const {
+    ASSERT_EQ(chown(path.c_str(), user, user), 0);
+  }
+  std::string content() const {
+    std::ifstream file(cache.path("key"), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-  void put(const std::string& key, const std::string& text) const {
-    std::ofstream(KernelCache(folder).path(key), std::ios::binary) << text;
+  void put(const std::string& text) const {
+    std::ofstream(cache.path("key"), std::ios::binary) << text;
   }
-  std::size_t files() const {
-    std::size_t count = 0;
-    for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator(folder)) ++count;
-    return count;
+  std::ptrdiff_t files() const {
+    return std::distance(std::filesystem::directory_iterator(folder), {});
   }
-  std::filesystem::path folder;
+  const std::filesystem::path folder;
+  const KernelCache cache;
 };
 
 // A process of its own, which ends with 0 where `does` returns true.
@@ -61,68 +91,50 @@ int waited(pid_t process) {
   return status;
 }
 
-// Code that says by whom it is: as many bytes more as its number, all alike.
-KernelCache::Entry numbered(int number, std::size_t bytes) {
-  const auto more = static_cast<std::size_t>(number);
-  return {std::vector<char>(bytes + more, static_cast<char>('a' + number)),
-          static_cast<double>(number)};
-}
-bool is_whole(const KernelCache::Entry& entry, std::size_t bytes) {
-  const KernelCache::Entry want = numbered(static_cast<int>(entry.compile_us), bytes);
-  return entry.code == want.code;
-}
-
 TEST_F(Cache, FindsWhatItKept) {
-  const KernelCache cache(folder / "made" / "when needed");
-  EXPECT_FALSE(cache.find("key"));
-  ASSERT_TRUE(cache.keep("key", {bytes("code"), 1234.5}));
-  const auto found = cache.find("key");
+  const KernelCache made(folder / "made" / "when needed");
+  EXPECT_FALSE(made.find("key"));
+  ASSERT_TRUE(made.keep("key", {bytes("code"), 1234.5}));
+  const auto found = made.find("key");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->code, bytes("code"));
   EXPECT_EQ(found->compile_us, 1234.5);
-  EXPECT_FALSE(cache.find("another key"));
+  EXPECT_FALSE(made.find("another key"));
 }
 
 TEST_F(Cache, AnotherKeyInTheFileOfThisOneIsNoHit) {
-  const KernelCache cache(folder);
-  ASSERT_TRUE(cache.keep("one", {bytes("code"), 1}));
+  ASSERT_TRUE(keep("one"));
   std::filesystem::copy_file(cache.path("one"),
                              cache.path("two"));  // as if their hashes were equal
   EXPECT_FALSE(cache.find("two"));
 }
 
 TEST_F(Cache, EveryCutAndEveryChangedByteIsSeen) {
-  const KernelCache cache(folder);
   ASSERT_TRUE(cache.keep("key", {bytes("machine code"), 7}));
-  const std::string whole = content("key");
+  const std::string whole = content();
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    put("key", whole.substr(0, length));
+    put(whole.substr(0, length));
     EXPECT_FALSE(cache.find("key")) << length << " bytes of " << whole.size();
   }
-  put("key", whole + "x");
+  put(whole + "x");
   EXPECT_FALSE(cache.find("key")) << "a byte too many";
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string changed = whole;
     changed[at] = static_cast<char>(changed[at] ^ 4);
-    put("key", changed);
+    put(changed);
     EXPECT_FALSE(cache.find("key")) << "byte " << at;
   }
   ASSERT_TRUE(cache.keep("key", {bytes("machine code"), 7})) << "a damaged file is replaced";
   EXPECT_TRUE(cache.find("key"));
 }
 
-constexpr std::size_t kBytes = 10000;
-
 TEST_F(Cache, ManyThreadsLeaveOneWholeFile) {
-  const KernelCache cache(folder);
   std::vector<std::thread> writers;
   for (int i = 0; i < 8; ++i) {
-    writers.emplace_back([&cache, i] {
+    writers.emplace_back([this, i] {
       for (int round = 0; round < 20; ++round) {
-        EXPECT_TRUE(cache.keep("key", numbered(i, kBytes)));
-        const auto found = cache.find("key");
-        ASSERT_TRUE(found);
-        EXPECT_TRUE(is_whole(*found, kBytes));
+        EXPECT_TRUE(cache.keep("key", numbered(i)));
+        EXPECT_GE(number_in(cache), 0);
       }
     });
   }
@@ -134,11 +146,8 @@ TEST_F(Cache, ManyProcessesLeaveOneWholeFile) {
   std::vector<pid_t> writers;
   for (int i = 0; i < 6; ++i) {
     writers.push_back(started([&] {
-      const KernelCache cache(folder);
       for (int round = 0; round < 50; ++round) {
-        if (!cache.keep("key", numbered(i, kBytes))) return false;
-        const auto found = cache.find("key");
-        if (!found || !is_whole(*found, kBytes)) return false;
+        if (!cache.keep("key", numbered(i)) || number_in(cache) < 0) return false;
       }
       return true;
     }));
@@ -149,36 +158,31 @@ TEST_F(Cache, ManyProcessesLeaveOneWholeFile) {
 
 // The system ends the process by a signal where its file would become longer than it may.
 TEST_F(Cache, AProcessThatIsKilledWhileItWritesLeavesTheOldEntry) {
-  const KernelCache cache(folder);
   const auto killed_writer = [&](rlim_t bytes_until_killed) {
     return waited(started([&] {
       constexpr rlimit kNoCore = {0, 0};
       const rlimit most = {bytes_until_killed, bytes_until_killed};
       signal(SIGXFSZ, SIG_DFL);
       return setrlimit(RLIMIT_CORE, &kNoCore) == 0 && setrlimit(RLIMIT_FSIZE, &most) == 0 &&
-             cache.keep("key", numbered(2, kBytes));
+             cache.keep("key", numbered(2));
     }));
   };
   const int first = killed_writer(5000);
   ASSERT_TRUE(WIFSIGNALED(first)) << "status " << first;
   EXPECT_EQ(files(), 1u) << "what was begun";
   EXPECT_FALSE(cache.find("key")) << "of nothing whole";
-  ASSERT_TRUE(cache.keep("key", numbered(1, kBytes)));
+  ASSERT_TRUE(cache.keep("key", numbered(1)));
   for (const rlim_t bytes : {1, 39, 40, 5000, 10000}) {
     ASSERT_TRUE(WIFSIGNALED(killed_writer(bytes))) << bytes;
-    const auto found = cache.find("key");
-    ASSERT_TRUE(found) << "killed after " << bytes << " bytes";
-    EXPECT_EQ(found->compile_us, 1);
-    EXPECT_TRUE(is_whole(*found, kBytes));
+    EXPECT_EQ(number_in(cache), 1) << "killed after " << bytes << " bytes";
   }
-  EXPECT_TRUE(cache.keep("key", numbered(3, kBytes))) << "what is left is in nobody's way";
-  EXPECT_EQ(cache.find("key")->compile_us, 3);
+  EXPECT_TRUE(cache.keep("key", numbered(3))) << "what is left is in nobody's way";
+  EXPECT_EQ(number_in(cache), 3);
 }
 
 // While it writes the next entry, wherever it has got to: also between writing and renaming.
 TEST_F(Cache, AProcessThatIsKilledAtAnyMomentLeavesAWholeEntry) {
   constexpr std::size_t kLarge = 300000;
-  const KernelCache cache(folder);
   ASSERT_TRUE(cache.keep("key", numbered(0, kLarge)));
   for (int round = 0; round < 20; ++round) {
     int kept[2];  // a byte for each entry
@@ -194,44 +198,40 @@ TEST_F(Cache, AProcessThatIsKilledAtAnyMomentLeavesAWholeEntry) {
     ASSERT_EQ(kill(writer, SIGKILL), 0);
     close(kept[0]);
     ASSERT_TRUE(WIFSIGNALED(waited(writer)));
-    const auto found = cache.find("key");
-    ASSERT_TRUE(found) << "round " << round;
-    EXPECT_TRUE(is_whole(*found, kLarge)) << "round " << round;
+    EXPECT_GE(number_in(cache, kLarge), 0) << "round " << round;
   }
 }
 
 // The checksum of a file is right, whoever has written it.
 TEST_F(Cache, AFileThatOthersMayWriteIsNoHitAndIsNamed) {
-  const KernelCache cache(folder);
-  ASSERT_TRUE(cache.keep("key", {bytes("code"), 1}));
+  ASSERT_TRUE(keep());
   EXPECT_EQ(cache.untrusted("key"), "");
   for (const mode_t mode : {0620, 0602, 0666}) {
-    ASSERT_EQ(chmod(cache.path("key").c_str(), mode), 0);
+    set_mode(cache.path("key"), mode);
     EXPECT_FALSE(cache.find("key")) << mode;
     const std::string said = cache.untrusted("key");
     EXPECT_EQ(said.find(cache.path("key").string() + ": belongs to user "), 0u) << said;
     EXPECT_EQ(said.find('\n'), std::string::npos);
   }
-  ASSERT_EQ(chmod(cache.path("key").c_str(), 0644), 0);
+  set_mode(cache.path("key"), 0644);
   EXPECT_TRUE(cache.find("key")) << "others may read it";
   EXPECT_EQ(cache.untrusted("key"), "");
-  ASSERT_EQ(chmod(cache.path("key").c_str(), 0666), 0);
-  ASSERT_TRUE(cache.keep("key", {bytes("new"), 2})) << "it is replaced";
+  set_mode(cache.path("key"), 0666);
+  ASSERT_TRUE(keep("key", "new")) << "it is replaced";
   EXPECT_EQ(cache.find("key")->code, bytes("new"));
 }
 
 TEST_F(Cache, AFolderThatOthersMayWriteHoldsNothing) {
-  const KernelCache cache(folder);
-  ASSERT_TRUE(cache.keep("key", {bytes("code"), 1}));
+  ASSERT_TRUE(keep());
   for (const mode_t mode : {01777, 0770, 0702}) {
-    ASSERT_EQ(chmod(folder.c_str(), mode), 0);
+    set_mode(folder, mode);
     EXPECT_FALSE(cache.find("key")) << mode;
-    EXPECT_FALSE(cache.keep("other", {bytes("code"), 1})) << mode;
+    EXPECT_FALSE(keep("other")) << mode;
     const std::string said = cache.untrusted("key");
     EXPECT_EQ(said.find(folder.string() + ": belongs to user "), 0u) << said;
     EXPECT_NE(said.find("compiled again"), std::string::npos) << said;
   }
-  ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
+  set_mode(folder, 0755);
   EXPECT_TRUE(cache.find("key"));
   EXPECT_EQ(files(), 1u);
 }
@@ -239,20 +239,19 @@ TEST_F(Cache, AFolderThatOthersMayWriteHoldsNothing) {
 TEST_F(Cache, WhatBelongsToAnotherUserIsNoHit) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
   constexpr uid_t kNobody = 65534;
-  const KernelCache cache(folder);
-  ASSERT_TRUE(cache.keep("key", {bytes("code"), 1}));
-  ASSERT_EQ(chown(cache.path("key").c_str(), kNobody, kNobody), 0);
+  ASSERT_TRUE(keep());
+  give(cache.path("key"), kNobody);
   EXPECT_FALSE(cache.find("key"));
   EXPECT_NE(cache.untrusted("key").find("belongs to user 65534 with mode 600"), std::string::npos);
-  ASSERT_EQ(chown(cache.path("key").c_str(), 0, 0), 0);
+  give(cache.path("key"), 0);
   EXPECT_TRUE(cache.find("key"));
-  ASSERT_EQ(chown(folder.c_str(), kNobody, kNobody), 0);
+  give(folder, kNobody);
   EXPECT_FALSE(cache.find("key"));
-  EXPECT_FALSE(cache.keep("key", {bytes("code"), 1}));
+  EXPECT_FALSE(keep());
 }
 
 TEST_F(Cache, ALinkIsNotFollowedAndAPipeIsNotWaitedFor) {
-  const KernelCache cache(folder), elsewhere(folder / "elsewhere");
+  const KernelCache elsewhere(folder / "elsewhere");
   ASSERT_TRUE(elsewhere.keep("key", {bytes("code"), 1}));
   std::filesystem::create_symlink(elsewhere.path("key"), cache.path("key"));
   ASSERT_TRUE(elsewhere.find("key"));
@@ -263,19 +262,15 @@ TEST_F(Cache, ALinkIsNotFollowedAndAPipeIsNotWaitedFor) {
 
 TEST_F(Cache, WhatItMakesIsOnlyTheUsersWhateverTheMask) {
   umask(0);
-  const KernelCache cache(folder / "");
-  ASSERT_TRUE(cache.keep("key", {bytes("code"), 1}));
-  EXPECT_TRUE(cache.find("key"));
-  struct stat status;
-  ASSERT_EQ(stat(folder.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777u, 0700u);
-  ASSERT_EQ(stat(cache.path("key").c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777u, 0600u);
+  const KernelCache with_slash(folder / "");
+  ASSERT_TRUE(with_slash.keep("key", {bytes("code"), 1}));
+  EXPECT_TRUE(with_slash.find("key"));
+  EXPECT_EQ(mode_of(folder), 0700u);
+  EXPECT_EQ(mode_of(with_slash.path("key")), 0600u);
 }
 
 TEST_F(Cache, AFileThatIsTooLargeIsNotRead) {
-  const KernelCache cache(folder);
-  ASSERT_TRUE(cache.keep("key", {bytes("code"), 1}));
+  ASSERT_TRUE(keep());
   std::filesystem::resize_file(cache.path("key"), KernelCache::kMostBytes + 1);
   EXPECT_FALSE(cache.find("key"));
 }
@@ -291,9 +286,9 @@ TEST(Saying, WhatIsNotTrustedIsSaidOnce) {
 TEST_F(Cache, KeepsNothingWhereNothingCanBeWritten) {
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "file") << "no folder";
-  const KernelCache cache(folder / "file");
-  EXPECT_FALSE(cache.keep("key", {bytes("code"), 1}));
-  EXPECT_FALSE(cache.find("key"));
+  const KernelCache in_file(folder / "file");
+  EXPECT_FALSE(in_file.keep("key", {bytes("code"), 1}));
+  EXPECT_FALSE(in_file.find("key"));
   EXPECT_FALSE(KernelCache({}).keep("key", {bytes("code"), 1}));
 }
 
@@ -331,18 +326,13 @@ TEST(LibraryBuild, IsTheSizeOfTheFileWhereThereIsNoBuildId) {
   EXPECT_EQ(library_build(nullptr), "");
 }
 
-TEST(KernelKey, HasCompilerArchitectureAndProgram) {
+TEST_F(Cache, FindsNothingOfAnotherPatchReleaseArchitectureOrProgram) {
   const std::string key = kernel_key("NVRTC 13.0 build 1", 90, "program");
-  EXPECT_NE(key, kernel_key("NVRTC 13.0 build 2", 90, "program"));
-  EXPECT_NE(key, kernel_key("NVRTC 13.0 build 1", 80, "program"));
-  EXPECT_NE(key, kernel_key("NVRTC 13.0 build 1", 90, "another program"));
-}
-
-TEST_F(Cache, FindsNothingOfAnotherPatchReleaseOfTheCompiler) {
-  const KernelCache cache(folder);
-  ASSERT_TRUE(cache.keep(kernel_key("NVRTC 13.0 build 1", 90, "program"), {bytes("code"), 1}));
-  EXPECT_TRUE(cache.find(kernel_key("NVRTC 13.0 build 1", 90, "program")));
+  ASSERT_TRUE(keep(key));
+  EXPECT_TRUE(cache.find(key));
   EXPECT_FALSE(cache.find(kernel_key("NVRTC 13.0 build 2", 90, "program")));
+  EXPECT_FALSE(cache.find(kernel_key("NVRTC 13.0 build 1", 80, "program")));
+  EXPECT_FALSE(cache.find(kernel_key("NVRTC 13.0 build 1", 90, "another program")));
 }
 
 // Needs no GPU.

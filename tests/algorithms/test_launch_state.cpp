@@ -1,12 +1,12 @@
-// What launches remember: the limit of shared memory of a kernel, and which launches of a plan must
-// be ordinary ones. CUDA's own call is a fake here that does what CUDA does: it sets the limit,
-// also to less than it was.
+// What launches remember: the limit of shared memory of a kernel, and which launches of a plan must be ordinary ones. A fake
+// takes the place of CUDA's call and sets the limit as CUDA does, also to less than it was.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -82,15 +82,20 @@ TEST(SharedLimits, WhatWasRefusedIsAskedForAgain) {
   EXPECT_EQ(calls, 2);
 }
 
-TEST(SharedLimits, EightThreadsRaiseItOnce) {
-  FakeDriver driver;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&] {
-      for (int round = 0; round < 1000; ++round) driver.allow(kFirst, 0, 200 * kKiB);
+// Eight threads call does(thread) a thousand times each.
+template <typename Does>
+void in_eight_threads(const Does& does) {
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < 8; ++i) {
+    threads.emplace_back([&does, i] {
+      for (int round = 0; round < 1000; ++round) does(i);
     });
   }
-  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(SharedLimits, EightThreadsRaiseItOnce) {
+  FakeDriver driver;
+  in_eight_threads([&](std::size_t) { driver.allow(kFirst, 0, 200 * kKiB); });
   EXPECT_EQ(driver.calls, 1);
   EXPECT_TRUE(driver.launches(kFirst, 0, 200 * kKiB));
 }
@@ -100,56 +105,36 @@ TEST(SharedLimits, EightThreadsWithDifferentSizes) {
   std::atomic<std::size_t> limit = 0;
   std::atomic<int> refused = 0;
   SharedLimits limits;
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < 8; ++i) {
-    threads.emplace_back([&, bytes = (60 + 20 * i) * kKiB] {
-      for (int round = 0; round < 1000; ++round) {
-        limits.raise(kFirst, 0, bytes, [&] { limit = bytes; });
-        refused += bytes > limit;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  in_eight_threads([&](std::size_t thread) {
+    const std::size_t bytes = (60 + 20 * thread) * kKiB;
+    limits.raise(kFirst, 0, bytes, [&] { limit = bytes; });
+    refused += bytes > limit;
+  });
   EXPECT_EQ(refused, 0);
 }
 
-// A call of two launches: which of them are ordinary.
-std::vector<bool> call(LaunchOrder& order, bool captured) {
-  std::vector<bool> ordinary;
-  order.begin(captured);
-  for (int i = 0; i < 2; ++i) {
-    ordinary.push_back(order.ordinary());
-    if (order.ordinary()) order.launched();
-  }
-  return ordinary;
-}
-
-using Ordinary = std::vector<bool>;
-
-TEST(LaunchOrder, OnlyTheFirstOfAPlanIsOrdinary) {
+// Calls of two launches each, which are captured ('c') or run ('r'): whether the first launch of each call is ordinary
+// ('o') or not ('-'). The second one never is.
+std::string first_launches(const std::string& calls) {
   LaunchOrder order;
-  EXPECT_EQ(call(order, false), (Ordinary{true, false}));
-  EXPECT_EQ(call(order, false), (Ordinary{false, false}));
+  std::string found;
+  for (const char call : calls) {
+    order.begin(call == 'c');
+    found += order.ordinary() ? 'o' : '-';
+    if (order.ordinary()) order.launched();
+    EXPECT_FALSE(order.ordinary()) << calls;
+  }
+  return found;
 }
+
+TEST(LaunchOrder, OnlyTheFirstOfAPlanIsOrdinary) { EXPECT_EQ(first_launches("rr"), "o-"); }
 
 // As the harness does it: some calls, one captured, calls again.
-TEST(LaunchOrder, TheFirstOfAGraphIsOrdinary) {
-  LaunchOrder order;
-  call(order, false);
-  EXPECT_EQ(call(order, true), (Ordinary{true, false}));
-  EXPECT_EQ(call(order, false), (Ordinary{false, false}));
-  EXPECT_EQ(call(order, true), (Ordinary{true, false}));
-}
+TEST(LaunchOrder, TheFirstOfAGraphIsOrdinary) { EXPECT_EQ(first_launches("rcrc"), "oo-o"); }
 
-// A graph that nobody has started yet: what the plan stored may not be there when the next call
-// comes, however many were captured before.
-TEST(LaunchOrder, WhatWasOnlyCapturedHasNotRun) {
-  LaunchOrder order;
-  EXPECT_EQ(call(order, true), (Ordinary{true, false}));
-  EXPECT_EQ(call(order, true), (Ordinary{true, false}));
-  EXPECT_EQ(call(order, false), (Ordinary{true, false}));
-  EXPECT_EQ(call(order, false), (Ordinary{false, false}));
-}
+// A graph that nobody has started yet: what the plan stored may not be there when the next call comes, however many were
+// captured before.
+TEST(LaunchOrder, WhatWasOnlyCapturedHasNotRun) { EXPECT_EQ(first_launches("ccrr"), "ooo-"); }
 
 }  // namespace
 }  // namespace xcorr

@@ -1,8 +1,8 @@
-// What the launching page of algorithms/device/ asks of the CUDA runtime, on any machine: a fake
-// runtime (fake_cuda/) notes it.
+// What algorithms/device/launch.hpp asks of the CUDA runtime. A fake runtime (fake_cuda/) notes it on any machine.
 #include <gtest/gtest.h>
 
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "algorithms/device/launch.hpp"
@@ -19,24 +19,19 @@ class Launches : public testing::Test {
  protected:
   Launches() { cuda = FakeCuda(); }
 
-  static Call call_of(bool exclusive, std::uintptr_t stream = 1) {
+  // The requests of a call of one launch (GridLaunches) or two (DependentLaunches).
+  template <typename Of>
+  Asked call(Of& launches, bool exclusive = true, std::uintptr_t stream = 1) {
     Call call;
     call.stream = reinterpret_cast<void*>(stream);
     call.exclusive = exclusive;
-    return call;
-  }
-  // What a call of one launch asks for.
-  Asked call(GridLaunches& launches, const Call& call) {
     cuda.asked.clear();
     launches.begin(call);
-    launches.run(kernel, 132, 256, 0, call.stream, 1);
-    return cuda.asked;
-  }
-  // A call of two launches.
-  Asked call(DependentLaunches& launches, const Call& call) {
-    cuda.asked.clear();
-    launches.begin(call);
-    for (int i = 0; i < 2; ++i) launches.run(kernel, dim3(9), dim3(32), 0, call.stream, 1);
+    if constexpr (std::is_same_v<Of, GridLaunches>) {
+      launches.run(kernel, 132, 256, 0, call.stream, 1);
+    } else {
+      for (int i = 0; i < 2; ++i) launches.run(kernel, dim3(9), dim3(32), 0, call.stream, 1);
+    }
     return cuda.asked;
   }
   FakeCuda& cuda = FakeCuda::state();
@@ -44,29 +39,29 @@ class Launches : public testing::Test {
 
 TEST_F(Launches, OfALibraryAreAlwaysCooperative) {
   GridLaunches launches;
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(call(launches, call_of(false)), Asked{"cooperative"});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(call(launches, false), Asked{"cooperative"});
 }
 
 TEST_F(Launches, OfTheHarnessOverlapFromTheSecondOn) {
   GridLaunches launches;
-  EXPECT_EQ(call(launches, call_of(true)), Asked{"cooperative"});
-  EXPECT_EQ(call(launches, call_of(true)), Asked{"dependent"});
-  EXPECT_EQ(call(launches, call_of(false)), Asked{"cooperative"});
-  EXPECT_EQ(call(launches, call_of(true)), Asked{"dependent"});
+  EXPECT_EQ(call(launches), Asked{"cooperative"});
+  EXPECT_EQ(call(launches), Asked{"dependent"});
+  EXPECT_EQ(call(launches, false), Asked{"cooperative"});
+  EXPECT_EQ(call(launches), Asked{"dependent"});
 }
 
 TEST_F(Launches, OfSeveralStreamsFollowEachOther) {
   GridLaunches one, two;
-  call(one, call_of(true, 1));
-  EXPECT_EQ(call(two, call_of(true, 2)), (Asked{"wait", "cooperative"}));
-  EXPECT_EQ(call(one, call_of(true, 1)), (Asked{"wait", "dependent"}));
+  call(one, true, 1);
+  EXPECT_EQ(call(two, true, 2), (Asked{"wait", "cooperative"}));
+  EXPECT_EQ(call(one, true, 1), (Asked{"wait", "dependent"}));
 }
 
 TEST_F(Launches, AreCooperativeWhereProcessesShareTheDevice) {
   cuda.mps = 1;
   GridLaunches launches;
-  call(launches, call_of(true));
-  EXPECT_EQ(call(launches, call_of(true)), Asked{"cooperative"});
+  call(launches);
+  EXPECT_EQ(call(launches), Asked{"cooperative"});
 }
 
 // A driver that is older than the attribute: no failure, now or at the next launch.
@@ -74,28 +69,28 @@ TEST_F(Launches, AreCooperativeWhereTheDriverCannotSay) {
   cuda.knows_mps = false;
   GridLaunches launches;
   EXPECT_EQ(cuda.last, cudaSuccess);
-  call(launches, call_of(true));
-  EXPECT_EQ(call(launches, call_of(true)), Asked{"cooperative"});
+  call(launches);
+  EXPECT_EQ(call(launches), Asked{"cooperative"});
 }
 
 TEST_F(Launches, AreCooperativeWhileAPlanIsCaptured) {
   GridLaunches launches, captured;
-  call(launches, call_of(true));
+  call(launches);
   cuda.capturing = true;
-  EXPECT_EQ(call(captured, call_of(true)), Asked{"cooperative"});
+  EXPECT_EQ(call(captured), Asked{"cooperative"});
   cuda.capturing = false;
-  EXPECT_EQ(call(launches, call_of(true)), Asked{"cooperative"});
+  EXPECT_EQ(call(launches), Asked{"cooperative"});
 }
 
 TEST_F(Launches, OfOtherKernelsOverlapForEveryCaller) {
   for (const bool exclusive : {true, false}) {
     DependentLaunches launches;
-    EXPECT_EQ(call(launches, call_of(exclusive)), (Asked{"ordinary", "dependent"}));
-    EXPECT_EQ(call(launches, call_of(exclusive)), (Asked{"dependent", "dependent"}));
+    EXPECT_EQ(call(launches, exclusive), (Asked{"ordinary", "dependent"}));
+    EXPECT_EQ(call(launches, exclusive), (Asked{"dependent", "dependent"}));
     cuda.capturing = true;
-    EXPECT_EQ(call(launches, call_of(exclusive)), (Asked{"ordinary", "dependent"}));
+    EXPECT_EQ(call(launches, exclusive), (Asked{"ordinary", "dependent"}));
     cuda.capturing = false;
-    EXPECT_EQ(call(launches, call_of(exclusive)), (Asked{"dependent", "dependent"}));
+    EXPECT_EQ(call(launches, exclusive), (Asked{"dependent", "dependent"}));
   }
 }
 
@@ -103,16 +98,16 @@ TEST_F(Launches, OfOtherKernelsOverlapForEveryCaller) {
 TEST_F(Launches, TheFirstThatRunsIsOrdinary) {
   DependentLaunches launches;
   cuda.capturing = true;
-  EXPECT_EQ(call(launches, call_of(true)), (Asked{"ordinary", "dependent"}));
+  EXPECT_EQ(call(launches), (Asked{"ordinary", "dependent"}));
   cuda.capturing = false;
-  EXPECT_EQ(call(launches, call_of(true)), (Asked{"ordinary", "dependent"}));
+  EXPECT_EQ(call(launches), (Asked{"ordinary", "dependent"}));
 }
 
 TEST_F(Launches, AreOrdinaryBeforeCapability9) {
   cuda.capability = 8;
   DependentLaunches launches;
-  call(launches, call_of(true));
-  EXPECT_EQ(call(launches, call_of(true)), (Asked{"ordinary", "ordinary"}));
+  call(launches);
+  EXPECT_EQ(call(launches), (Asked{"ordinary", "ordinary"}));
 }
 
 // Two plans of one kernel, the smaller one made after the larger: the larger still launches.

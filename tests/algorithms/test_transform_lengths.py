@@ -50,14 +50,8 @@ def conformance_shapes() -> list[tuple[Shape, Shape]]:
 def emulation_shapes() -> list[tuple[Shape, Shape]]:
     """Pairs of the emulation whose whole window is computed."""
     text = (ROOT / "tests" / "emulation" / "conformance.cpp").read_text(encoding="utf-8")
-    pairs = re.findall(r'\{"(\d+x\d+)", "(\d+x\d+)", \{([^}]*)\}\}', text)
-    found = [(shape(left), shape(right)) for left, right, windows in pairs if '"full"' in windows]
-    for name in ("length_problems", "remainder_problems"):
-        body = re.search(name + r"\(\) \{(.*?)\n\}", text, re.DOTALL)
-        assert body, name
-        for rows, cols in re.findall(r"\{(\d+), (\d+)\}", body[1].split("push_back")[0]):
-            found.append(((int(rows), int(cols)), (int(rows), int(cols))))
-    return found
+    pairs = re.findall(r'\{"(\d+x\d+)/(\d+x\d+)", \{([^}]*)\}\}', text)
+    return [(shape(left), shape(right)) for left, right, windows in pairs if '"full"' in windows]
 
 
 def unmet(square: bool, compiled: list[int], pairs: list[tuple[Shape, Shape]]) -> list[str]:

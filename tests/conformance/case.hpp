@@ -1,4 +1,4 @@
-// One case: a variant at a point of its grid, a problem, inputs. Run once, told as a command.
+// One case: a variant at a point of its grid, a problem, inputs. It is run once, shrunk, and told as a command.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Refused {
   std::string why;
 };
 
-// What came of steps that return what is wrong, "" if nothing is. Never throws.
+// The outcome of steps that return a fault, "" if there is none. Never throws.
 Outcome judged(const std::function<std::string()>& steps);
 
 // Device::runs of the case. Throws what the variant throws.
@@ -42,13 +42,17 @@ Support supported(const Case& c, Device& device);
 // the case where the caller keeps one. Never throws.
 Outcome run(const Case& c, Device& device, std::shared_ptr<Truth> truth = nullptr);
 
+// The smallest case near a failing one for which `fails` is true too: halves counts, sides and windows and takes simpler
+// inputs. At most `attempts` cases are tried.
+Case shrink(Case failing, const std::function<bool(const Case&)>& fails, int attempts = 300);
+
 // As the calls that are timed: all the stream's work is this plan's.
 Call call_of(const Banded& left, const Banded& right, const Banded& out, Device& device);
 
 // "tiled_direct (rows=4) fp32 n-to-m/3x4/5x6/2:3/full uniform seed 7"
 std::string name_of(const Case& c);
 
-// What repeats it, for a shell.
+// The shell command that repeats the case.
 std::string command_of(const Case& c, const std::string& program, const std::string& device_name);
 
 }  // namespace xcorr::conformance

@@ -38,6 +38,12 @@ def run(*words: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+def parts(count: int, *command: str, record: Path | None = None) -> list[str]:
+    """The command that runs a command in parts."""
+    recorded = ["--record", str(record)] if record else []
+    return [sys.executable, str(FOLDER / "run_parts.py"), "--parts", str(count), *recorded, "--", *command]
+
+
 def elements(problem: str) -> int:
     """Of all inputs."""
     _, left, right, counts, _ = problem.split("/", 4)
@@ -46,7 +52,15 @@ def elements(problem: str) -> int:
     return lefts * a * b + rights * c * d
 
 
-class Numbers(unittest.TestCase):
+class Checks(unittest.TestCase):
+    def expect(self, code: int, *words: str) -> str:
+        """What a program prints that must end with this code."""
+        done, text = run(*words)
+        self.assertEqual(done, code, text)
+        return text
+
+
+class Numbers(Checks):
     def test_numbers_beyond_64_bits_are_refused(self) -> None:
         for option in ("--seed", "--random", "--properties", "--largest-side", "--bytes", "--work"):
             for number in ("99999999999999999999", "0x10000000000000000"):
@@ -56,19 +70,17 @@ class Numbers(unittest.TestCase):
                     self.assertIn(f"{option}: {number} is beyond 64 bits", text)
 
 
-class RandomProblems(unittest.TestCase):
+class RandomProblems(Checks):
     def test_every_broken_variant_is_found_and_the_printed_command_repeats_it(self) -> None:
         variants = [name for name in broken_variants() if name not in LATER | SOUND | KILLS]
         self.assertGreater(len(variants), 20)
         for variant in variants:
             with self.subTest(variant):
-                code, text = run(BROKEN, "--random", "12", "--seed", "3", "--variant", variant)
-                self.assertEqual(code, 1, text)
+                text = self.expect(1, BROKEN, "--random", "12", "--seed", "3", "--variant", variant)
                 command = re.search(r"repeat: (.*)", text)
                 assert command, text
                 words = shlex.split(command[1])
-                code, again = run(*words)
-                self.assertEqual(code, 1, again)
+                again = self.expect(1, *words)
                 self.assertIn(f"FAILED {variant} ", again)
                 self.assertIn("0 passed, 1 failed", again)
                 problem = words[words.index("--problem") + 1]
@@ -82,29 +94,22 @@ class RandomProblems(unittest.TestCase):
             ("window", "broken_window"),
         ):
             with self.subTest(law):
-                code, text = run(BROKEN, "--properties", "40", "--seed", "3", "--variant", variant)
-                self.assertEqual(code, 1, text)
+                text = self.expect(1, BROKEN, "--properties", "40", "--seed", "3", "--variant", variant)
                 commands = [line for line in re.findall(r"repeat: (.*)", text) if line.endswith(f"--property {law}")]
                 self.assertTrue(commands, f"{law} does not find {variant}:\n{text}")
-                code, again = run(*shlex.split(commands[0]))
-                self.assertEqual(code, 1, again)
+                self.expect(1, *shlex.split(commands[0]))
 
     def test_a_sound_variant_passes(self) -> None:
         for kind in ("--random", "--properties"):
-            code, text = run(BROKEN, kind, "60", "--seed", "5", "--variant", "broken_nothing")
-            self.assertEqual(code, 0, text)
+            text = self.expect(0, BROKEN, kind, "60", "--seed", "5", "--variant", "broken_nothing")
             self.assertIn("60 passed, 0 failed", text)
 
     def test_parts_are_disjoint_and_together_the_whole(self) -> None:
         command = (PROGRAM, "--random", "50", "--seed", "9", "--variant", "cpu_definition")
         with tempfile.TemporaryDirectory() as folder:
             one, three = Path(folder) / "one.json", Path(folder) / "three.json"
-            code, text = run(*command, "--record", str(one))
-            self.assertEqual(code, 0, text)
-            code, text = run(
-                sys.executable, str(FOLDER / "run_parts.py"), "--parts", "3", "--record", str(three), "--", *command
-            )
-            self.assertEqual(code, 0, text)
+            self.expect(0, *command, "--record", str(one))
+            self.expect(0, *parts(3, *command, record=three))
             whole, joined = json.loads(one.read_text()), json.loads(three.read_text())
         self.assertEqual(whole["passed"], 50)
         self.assertEqual(whole["seed"], 9)
@@ -116,10 +121,8 @@ class RandomProblems(unittest.TestCase):
 
     def test_parts_of_a_run_of_all_problems_add_up(self) -> None:
         command = (PROGRAM, "--variant", "template_fft_cpu")
-        code, text = run(*command)
-        self.assertEqual(code, 0, text)
-        parts, of_parts = run(sys.executable, str(FOLDER / "run_parts.py"), "--parts", "3", "--", *command)
-        self.assertEqual(parts, 0, of_parts)
+        text = self.expect(0, *command)
+        of_parts = self.expect(0, *parts(3, *command))
         last = text.strip().splitlines()[-1]
         self.assertRegex(last, r"^[1-9]\d* passed, 0 failed")
         self.assertIn(last, of_parts.splitlines())
@@ -127,23 +130,8 @@ class RandomProblems(unittest.TestCase):
     def test_a_failing_part_fails_all(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "record.json"
-            code, text = run(
-                sys.executable,
-                str(FOLDER / "run_parts.py"),
-                "--parts",
-                "2",
-                "--record",
-                str(path),
-                "--",
-                BROKEN,
-                "--random",
-                "4",
-                "--seed",
-                "1",
-                "--variant",
-                "broken_sign",
-            )
-            self.assertEqual(code, 1, text)
+            command = (BROKEN, "--random", "4", "--seed", "1", "--variant", "broken_sign")
+            text = self.expect(1, *parts(2, *command, record=path))
             self.assertIn("repeat: ", text)
             self.assertGreater(len(json.loads(path.read_text())["failures"]), 0)
 
@@ -153,10 +141,9 @@ class RandomProblems(unittest.TestCase):
         self.assertRegex(text, r"repeat: .* --variant broken_kills .* --problem ")
 
     def test_a_refused_draw_is_drawn_again_and_counted(self) -> None:
-        code, text = run(
-            BROKEN, "--random", "20", "--variant", "broken_nothing", "--largest-side", "3", "--bytes", "1000"
+        text = self.expect(
+            0, BROKEN, "--random", "20", "--variant", "broken_nothing", "--largest-side", "3", "--bytes", "1000"
         )
-        self.assertEqual(code, 0, text)
         self.assertRegex(text, r"limits: side 3, 1 kB")
         self.assertRegex(text, r"largest: side [123], ")
 
@@ -168,34 +155,20 @@ class RandomProblems(unittest.TestCase):
             (["--input", "nosuch"], "input 'nosuch'"),
             (["--params", "a=1"], "--params"),
         ):
-            code, text = run(PROGRAM, *words)
-            self.assertEqual(code, 2, text)
+            text = self.expect(2, PROGRAM, *words)
             self.assertRegex(text, r"^error: [^\n]*\n$")
             self.assertIn(said, text)
 
 
-class Errors(unittest.TestCase):
+class Errors(Checks):
     def test_the_table_has_a_line_for_each_input(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "errors.csv"
-            code, text = run(
-                PROGRAM, "--errors", str(path), "--variant", "cpu_definition", "--variant", "cpu_fft", "--work", "70000"
-            )
-            self.assertEqual(code, 0, text)
+            variants = ("--variant", "cpu_definition", "--variant", "cpu_fft")
+            self.expect(0, PROGRAM, "--errors", str(path), *variants, "--work", "70000")
             rows = list(csv.DictReader(path.read_text().splitlines()))
-        self.assertEqual(
-            list(rows[0]),
-            [
-                "variant",
-                "precision",
-                "input",
-                "problem",
-                "params",
-                "max_relative_error",
-                "rel_l2_error",
-                "argmax_agrees",
-            ],
-        )
+        columns = "variant precision input problem params max_relative_error rel_l2_error argmax_agrees"
+        self.assertEqual(list(rows[0]), columns.split())
         self.assertEqual({row["variant"] for row in rows}, {"cpu_definition", "cpu_fft"})
         self.assertIn("offset", {row["input"] for row in rows})
         for row in rows:

@@ -15,7 +15,6 @@
 #include "harness/problem/error.hpp"
 #include "harness/problem/whole_numbers.hpp"
 #include "tests/conformance/errors.hpp"
-#include "tests/conformance/field_problems.hpp"
 #include "tests/conformance/problems.hpp"
 #include "tests/conformance/properties.hpp"
 #include "tests/conformance/random_run.hpp"
@@ -53,7 +52,7 @@ struct Tally {
   std::map<std::pair<std::string, std::string>, Index> reasons;  // (variant, why) -> cases skipped
 };
 
-// What one call does with the variants that were chosen.
+// Runs the variants that were chosen.
 class Program {
  public:
   explicit Program(Options options)
@@ -173,7 +172,7 @@ class Program {
         truth = device_->truth(c.problem, c.precision, c.variant->algorithm_class, c.seed);
       }
     } else {
-      outcome = run_property(parse_property(options_.property), c, *device_);
+      outcome = run_property(options_.property, c, *device_);
     }
     if (outcome.kind == Outcome::refused) {
       ++tally_.skipped;

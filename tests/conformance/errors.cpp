@@ -18,7 +18,7 @@ constexpr const char* kProblems[] = {
     "one-to-one/16x16/16x16/1:1/full",  "one-to-one/64x64/64x64/1:1/full",
     "one-to-many/64x64/64x64/1:5/full", "n-to-mn/64x64/64x64/2:6/full",
     "n-to-m/100x100/100x100/5:11/full", "one-to-one/256x256/256x256/1:1/full"};
-// Of a grid; the order of summation depends on the point.
+// Points of a grid; the order of summation depends on the point.
 constexpr std::size_t kPoints = 4;
 
 struct Errors {
@@ -93,10 +93,10 @@ Errors errors_of(const Problem& p, const Reference& ref, const std::vector<T>& o
   return worst;
 }
 
-// How a point adds up its sums of products, where the variant has several ways: the value of its parameter `sums`.
+// The way in which a point sums products: the value of its parameter `sums`, "" where the variant has one way.
 std::string sums_of(const Params& params) { return params.has("sums") ? params.get("sums") : ""; }
 
-// Of each of these ways lines of its own, in the order of the grid.
+// Each of these ways has lines in the table, in the order of the grid.
 std::vector<std::string> ways_of_sums(const Variant& variant) {
   std::vector<std::string> ways;
   for (const Params& params : grid_points(variant)) {

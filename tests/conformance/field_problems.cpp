@@ -1,5 +1,3 @@
-#include "tests/conformance/field_problems.hpp"
-
 #include <algorithm>
 #include <map>
 #include <stdexcept>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "harness/problem/error.hpp"
+#include "tests/conformance/problems.hpp"
 
 namespace xcorr::conformance {
 namespace {
@@ -89,6 +88,13 @@ class Collected {
     add(fields, kEqualShapes, 3);
     if (unequal) add(fields, kUnequalShapes, of_unequal);
   }
+  // Each problem with each of the fields.
+  void add_each(const std::vector<std::string>& ids,
+                const std::vector<std::string>& fields = {""}) {
+    for (const std::string& id : ids) {
+      for (const std::string& of_id : fields) problems.push_back(parse_problem(id + of_id));
+    }
+  }
   std::vector<Problem> problems;
 
  private:
@@ -104,11 +110,11 @@ class Collected {
   std::map<std::tuple<const std::vector<Shapes>*, bool, bool, bool>, Turns> turns_;
 };
 
-// Room for every output: above is judged, not its overflow.
-constexpr Index kRoom = Index{1} << 20;
+// A list of this capacity holds every output: `above` is judged, not its overflow.
+constexpr Index kAllOutputs = Index{1} << 20;
 
 std::string above(const std::string& threshold) {
-  return "/result=above:" + threshold + ":" + std::to_string(kRoom);
+  return "/result=above:" + threshold + ":" + std::to_string(kAllOutputs);
 }
 
 }  // namespace
@@ -158,93 +164,68 @@ std::vector<Problem> field_problems() {
     all.add(score + "/views=windows", true);
     all.add(score + "/views=channels", true);
   }
-  // Autocorrelation: half planes, windows that are symmetric and not, lines of several panels, several
-  // images.
-  for (const char* const image :
-       {"one-to-one/40x300/40x300/1:1/sy:0..3,sx:-9..9",
-        "one-to-one/33x33/33x33/1:1/sy:-5..3,sx:-32..32",
-        "one-to-one/21x20/21x20/1:1/sy:-6..4,sx:-5..9", "n-to-mn/30x31/30x31/3:3/full",
-        "n-to-mn/12x280/12x280/2:2/sy:0..11,sx:-279..279"}) {
-    all.problems.push_back(parse_problem(std::string(image) + "/same=yes"));
-  }
+  // Autocorrelation: half planes, windows that are symmetric and not, lines of several panels, several images.
+  all.add_each({"one-to-one/40x300/40x300/1:1/sy:0..3,sx:-9..9",
+                "one-to-one/33x33/33x33/1:1/sy:-5..3,sx:-32..32",
+                "one-to-one/21x20/21x20/1:1/sy:-6..4,sx:-5..9", "n-to-mn/30x31/30x31/3:3/full",
+                "n-to-mn/12x280/12x280/2:2/sy:0..11,sx:-279..279"},
+               {"/same=yes"});
   all.add(circular + "/same=yes", false);
   all.add("/result=peak/same=yes", false);
   all.add("/same=yes/views=windows", false);
   all.add("/score=zncc:0.3/masks=both/result=peak/views=windows", true);
   all.add(circular + "/views=channels", false);
   // Lengths of transforms that other shapes do not reach, with small windows and with large ones.
-  for (const char* const text :
-       {"one-to-many/64x64/64x64/1:2/full/boundary=circular",
-        "one-to-one/256x256/256x256/1:1/sy:-9..9,sx:-9..8/boundary=circular",
-        "one-to-one/256x256/256x256/1:1/sy:-60..59,sx:-1..1/boundary=circular",
-        "one-to-many/256x256/256x256/1:2/sy:-12..12,sx:-4..4"}) {
-    all.problems.push_back(parse_problem(text + std::string("/result=peak")));
-  }
+  all.add_each({"one-to-many/64x64/64x64/1:2/full/boundary=circular",
+                "one-to-one/256x256/256x256/1:1/sy:-9..9,sx:-9..8/boundary=circular",
+                "one-to-one/256x256/256x256/1:1/sy:-60..59,sx:-1..1/boundary=circular",
+                "one-to-many/256x256/256x256/1:2/sy:-12..12,sx:-4..4"},
+               {"/result=peak"});
   // Lengths that transforms without padding are compiled for.
-  for (const char* const shapes :
-       {"n-to-mn/32x32/32x32/3:6/full", "n-to-m/32x32/32x32/2:3/sy:-16..3,sx:-5..15",
-        "one-to-many/48x48/48x48/1:3/full", "n-to-m/64x64/64x64/2:2/sy:-32..-30,sx:-9..31",
-        "n-to-mn/96x96/96x96/2:2/sy:-4..4,sx:-48..-45",
-        "one-to-one/128x128/128x128/1:1/sy:0..5,sx:-2..4",
-        "one-to-many/192x192/192x192/1:2/sy:-3..3,sx:-3..3"}) {
-    for (const char* const fields : {"", "/result=peak", "/score=phase:0/result=peak:gaussian"}) {
-      all.problems.push_back(parse_problem(shapes + circular + fields));
-    }
-  }
+  all.add_each(
+      {"n-to-mn/32x32/32x32/3:6/full", "n-to-m/32x32/32x32/2:3/sy:-16..3,sx:-5..15",
+       "one-to-many/48x48/48x48/1:3/full", "n-to-m/64x64/64x64/2:2/sy:-32..-30,sx:-9..31",
+       "n-to-mn/96x96/96x96/2:2/sy:-4..4,sx:-48..-45",
+       "one-to-one/128x128/128x128/1:1/sy:0..5,sx:-2..4",
+       "one-to-many/192x192/192x192/1:2/sy:-3..3,sx:-3..3"},
+      {circular, circular + "/result=peak", circular + "/score=phase:0/result=peak:gaussian"});
   // Image velocimetry: windows of frames.
-  for (const char* const text :
-       {"n-to-mn/16x16/16x16/5:5/full/boundary=circular",
-        "n-to-mn/16x16/16x16/3:6/sy:-8..7,sx:-8..7",
-        "n-to-mn/32x32/32x32/3:3/full/boundary=circular", "n-to-mn/32x32/32x32/3:3/full",
-        "n-to-m/32x32/32x32/2:2/sy:-16..15,sx:-16..15",
-        "n-to-mn/64x64/64x64/2:2/full/boundary=circular", "one-to-one/64x64/64x64/1:1/full"}) {
-    for (const char* const result : {"", "/result=peak:gaussian"}) {
-      all.problems.push_back(
-          parse_problem(text + std::string("/score=covariance") + result + "/views=windows"));
-    }
-  }
+  all.add_each(
+      {"n-to-mn/16x16/16x16/5:5/full/boundary=circular",
+       "n-to-mn/16x16/16x16/3:6/sy:-8..7,sx:-8..7",
+       "n-to-mn/32x32/32x32/3:3/full/boundary=circular", "n-to-mn/32x32/32x32/3:3/full",
+       "n-to-m/32x32/32x32/2:2/sy:-16..15,sx:-16..15",
+       "n-to-mn/64x64/64x64/2:2/full/boundary=circular", "one-to-one/64x64/64x64/1:1/full"},
+      {"/score=covariance/views=windows", "/score=covariance/result=peak:gaussian/views=windows"});
   // Templates in frames of several tiles, of which the last ones are smaller.
-  for (const char* const text :
-       {"n-to-m/5x6/23x205/2:2/valid/score=zncc:0.3",
-        "one-to-one/5x6/23x205/1:1/sy:2..17,sx:1..190/score=zncc:0.3/masks=both",
-        "one-to-many/4x7/120x21/1:2/valid/score=ncc:0.9/masks=right",
-        "n-to-mn/5x6/23x205/2:4/valid/score=zncc:0.3/masks=left/views=windows",
-        "n-to-mn/1x1/5x6/2:2/valid/score=zncc:0.3",
-        "n-to-m/5x6/120x20/1:2/sy:3..110,sx:0..14/score=covariance/result=peak",
-        // Sums of ncc are long, and with many pairs some are of values that lose digits.
-        "n-to-m/40x30/50x47/4:5/valid/score=ncc:0.3",
-        // Tall ones, whose sums are made in parts.
-        "n-to-m/70x5/90x33/2:2/valid/score=zncc:0.3",
-        "n-to-mn/53x9/71x24/2:2/sy:1..17,sx:2..13/score=covariance"}) {
-    all.problems.push_back(parse_problem(text));
-  }
-  // Several templates in several frames; tiles of templates and of shifts leave a rest on both axes.
-  for (const char* const text :
-       {"n-to-m/9x11/40x53/3:2", "n-to-mn/9x11/40x53/2:6", "n-to-m/16x16/79x70/2:3",
-        "n-to-mn/16x16/79x70/3:6", "n-to-m/18x37/35x90/3:2", "n-to-mn/18x37/35x90/2:4",
-        "n-to-m/20x30/31x230/2:2", "n-to-mn/20x30/31x230/2:4"}) {
-    for (const char* const result : {"", "/result=peak"}) {
-      all.problems.push_back(parse_problem(text + std::string("/valid/score=zncc:0.3") + result));
-    }
-  }
+  all.add_each({"n-to-m/5x6/23x205/2:2/valid/score=zncc:0.3",
+                "one-to-one/5x6/23x205/1:1/sy:2..17,sx:1..190/score=zncc:0.3/masks=both",
+                "one-to-many/4x7/120x21/1:2/valid/score=ncc:0.9/masks=right",
+                "n-to-mn/5x6/23x205/2:4/valid/score=zncc:0.3/masks=left/views=windows",
+                "n-to-mn/1x1/5x6/2:2/valid/score=zncc:0.3",
+                "n-to-m/5x6/120x20/1:2/sy:3..110,sx:0..14/score=covariance/result=peak",
+                // Sums of ncc are long, and with many pairs some are of values that lose digits.
+                "n-to-m/40x30/50x47/4:5/valid/score=ncc:0.3",
+                // Tall ones, whose sums are made in parts.
+                "n-to-m/70x5/90x33/2:2/valid/score=zncc:0.3",
+                "n-to-mn/53x9/71x24/2:2/sy:1..17,sx:2..13/score=covariance"});
+  // Several templates in several frames; tiles of templates and of shifts leave a remainder on both axes.
+  all.add_each({"n-to-m/9x11/40x53/3:2", "n-to-mn/9x11/40x53/2:6", "n-to-m/16x16/79x70/2:3",
+                "n-to-mn/16x16/79x70/3:6", "n-to-m/18x37/35x90/3:2", "n-to-mn/18x37/35x90/2:4",
+                "n-to-m/20x30/31x230/2:2", "n-to-mn/20x30/31x230/2:4"},
+               {"/valid/score=zncc:0.3", "/valid/score=zncc:0.3/result=peak"});
   // Templates along one signal: a matched filter.
-  const auto filter = [&](const std::string& text) {
-    all.problems.push_back(parse_problem("n-to-m/" + text));
-  };
-  for (const std::string& result : {std::string(), above("8mad"), above("0.5")}) {
-    filter("1x64/1x487/3:1/valid/score=zncc:0.3" + result);
-    filter("3x65/3x320/2:1/valid/score=ncc:0.3" + result);
-    filter("1x31/1x1054/5:1/valid/score=ncc:0.3" + result);
-    filter("3x33/3x290/5:1/valid/score=zncc:0.3" + result);
-  }
-  filter("1x32/1x30031/1:1/valid/score=zncc:0.3");
-  // Enough shifts for a threshold that is found from a sample of them first.
-  filter("1x33/1x65633/1:1/valid/score=zncc:0.3" + above("4mad"));
+  all.add_each(
+      {"n-to-m/1x64/1x487/3:1/valid/score=zncc:0.3", "n-to-m/3x65/3x320/2:1/valid/score=ncc:0.3",
+       "n-to-m/1x31/1x1054/5:1/valid/score=ncc:0.3", "n-to-m/3x33/3x290/5:1/valid/score=zncc:0.3"},
+      {"", above("8mad"), above("0.5")});
+  all.add_each({"n-to-m/1x32/1x30031/1:1/valid/score=zncc:0.3",
+                // Enough shifts for a threshold that is found from a sample of them first.
+                "n-to-m/1x33/1x65633/1:1/valid/score=zncc:0.3" + above("4mad")});
   // A signal for each template: moveouts.
-  for (const std::string score : {"", "/score=zncc:0.3", "/score=ncc:0.3"}) {
-    all.problems.push_back(
-        parse_problem("n-to-mn/3x49/3x1201/3:3/valid" + score + "/views=channels"));
-  }
+  all.add_each(
+      {"n-to-mn/3x49/3x1201/3:3/valid"},
+      {"/views=channels", "/score=zncc:0.3/views=channels", "/score=ncc:0.3/views=channels"});
   return all.problems;
 }
 
@@ -260,8 +241,8 @@ std::vector<InputKind> usual_inputs(const Problem& problem) {
   // have none.
   const bool ncc = problem.fields.score.kind == ScoreKind::ncc;
   if (ncc && !plain.is_time_series()) kinds.push_back(InputKind::constant);
-  // Nothing outside an overlap may decide its score, and no side the rounding errors of the other one. One
-  // kind a problem: the list has many.
+  // A value outside an overlap may not decide its score, and the rounding errors of a side may not depend on the other one.
+  // Each problem has one of these kinds: the list has many problems.
   const Index turn = plain.left.cols + plain.right.rows + plain.lefts + plain.rights;
   constexpr InputKind kOutside[] = {InputKind::fill, InputKind::bimodal, InputKind::contrast};
   constexpr InputKind kSides[] = {InputKind::unequal, InputKind::blank};
@@ -313,11 +294,10 @@ Problem with_drawn_fields(Rng& rng, const Variant& variant, const Problem& plain
   try {
     const Problem drawn = make_problem(plain.form, plain.left, plain.right, plain.lefts,
                                        plain.rights, window, fields);
-    const Index bytes =
-        std::max(drawn.bytes(sizeof(double)), drawn.surface().bytes(sizeof(double)));
-    const bool fits = drawn.fmas() <= limits.fmas && drawn.max_overlap() <= limits.overlap &&
-                      bytes <= static_cast<Index>(limits.bytes);
-    return fits ? drawn : plain;
+    return limits.hold_work_of(drawn) && limits.hold_bytes_of(drawn) &&
+                   limits.hold_bytes_of(drawn.surface())
+               ? drawn
+               : plain;
   } catch (const UserError&) {
     return plain;
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <map>
 #include <utility>
 
 #include "harness/measure/operands.hpp"
@@ -14,7 +14,7 @@ namespace xcorr::conformance {
 namespace {
 
 constexpr double kExactSums = 0x1p24;
-// Of the full output where a case is a window of it.
+// Limits of the full output where a case is a window of it.
 constexpr Index kMostElements = Index{1} << 24;
 constexpr Index kMostFmas = Index{1} << 33;
 
@@ -129,6 +129,15 @@ Matrices matrices(const Case& c, const Problem& problem, Index amplitude) {
   return {std::move(left), integers(c.seed, Side::right, problem.right_elements(), amplitude)};
 }
 
+// What the variant makes of inputs, and how far each output may be from the exact sum.
+struct Computed {
+  Computed(const Case& c, const Problem& problem, const Matrices& inputs, Device& device)
+      : q(problem), out(compute(c, problem, inputs, device)), tolerance(c, problem, inputs) {}
+  Problem q;
+  Values out;
+  Tolerance tolerance;
+};
+
 std::string linearity(const Case& c, Device& device) {
   const Problem& p = c.problem;
   const Index amplitude = amplitude_of(c, 3);
@@ -136,15 +145,14 @@ std::string linearity(const Case& c, Device& device) {
   const Matrices two{integers(c.seed + 1, Side::left, p.left_elements(), amplitude), one.right};
   Matrices sum = one;
   for (std::size_t i = 0; i < sum.left.size(); ++i) sum.left[i] += 2 * two.left[i];
-  const Values a = compute(c, p, one, device), b = compute(c, p, two, device);
-  const Values both = compute(c, p, sum, device);
-  const Tolerance of_a(c, p, one), of_b(c, p, two), of_both(c, p, sum);
-  for (std::size_t i = 0; i < both.size(); ++i) {
+  const Computed a(c, p, one, device), b(c, p, two, device), both(c, p, sum, device);
+  for (std::size_t i = 0; i < both.out.size(); ++i) {
     const auto at = static_cast<Index>(i);
     const Index pair = at / p.out_size();
-    const double tolerance = of_a.of(pair) + 2 * of_b.of(pair) + of_both.of(pair);
+    const double tolerance =
+        a.tolerance.of(pair) + 2 * b.tolerance.of(pair) + both.tolerance.of(pair);
     const std::string wrong =
-        differ(p, pair, at % p.out_size(), both[i], a[i] + 2 * b[i], tolerance);
+        differ(p, pair, at % p.out_size(), both.out[i], a.out[i] + 2 * b.out[i], tolerance);
     if (!wrong.empty()) return wrong;
   }
   return "";
@@ -157,21 +165,25 @@ Index element_at(const Problem& p, Index sy, Index sx) {
   return (sy - w.sy.first) * p.out_cols() + sx - w.sx.first;
 }
 
-// Compares out of `from` at (sy, sx) with other of `to` at map(pair, sy, sx) = (pair, sy, sx).
+struct Place {
+  Index pair, sy, sx;
+};
+
+// Compares out of `from` at (pair, sy, sx) with out of `to` at map(pair, sy, sx).
 template <typename Map>
-std::string compare_mapped(const Problem& from, const Values& out, const Tolerance& of_out,
-                           const Problem& to, const Values& other, const Tolerance& of_other,
-                           Map&& map) {
+std::string compare_mapped(const Computed& from, const Computed& to, Map&& map) {
   std::size_t at = 0;
-  for (Index pair = 0; pair < from.pairs(); ++pair) {
-    for (Index sy = from.window.sy.first; sy <= from.window.sy.last; ++sy) {
-      for (Index sx = from.window.sx.first; sx <= from.window.sx.last; ++sx, ++at) {
-        const auto [p, y, x] = map(pair, sy, sx);
-        const Index element = element_at(to, y, x);
+  for (Index pair = 0; pair < from.q.pairs(); ++pair) {
+    for (Index sy = from.q.window.sy.first; sy <= from.q.window.sy.last; ++sy) {
+      for (Index sx = from.q.window.sx.first; sx <= from.q.window.sx.last; ++sx, ++at) {
+        const Place place = map(pair, sy, sx);
+        const Index element = element_at(to.q, place.sy, place.sx);
         if (element < 0) continue;
-        const double want = other[static_cast<std::size_t>(p * to.out_size() + element)];
-        const std::string wrong = differ(from, pair, element_at(from, sy, sx), out[at], want,
-                                         of_out.of(pair) + of_other.of(p));
+        const double want =
+            to.out[static_cast<std::size_t>(place.pair * to.q.out_size() + element)];
+        const std::string wrong =
+            differ(from.q, pair, element_at(from.q, sy, sx), from.out[at], want,
+                   from.tolerance.of(pair) + to.tolerance.of(place.pair));
         if (!wrong.empty()) return wrong;
       }
     }
@@ -179,9 +191,20 @@ std::string compare_mapped(const Problem& from, const Values& out, const Toleran
   return "";
 }
 
-struct Place {
-  Index pair, sy, sx;
-};
+// Each pair has the opposite shifts in `to`, which has the sides of `from` exchanged.
+std::string compare_opposite(const Computed& from, const Computed& to) {
+  return compare_mapped(from, to, [&](Index pair, Index sy, Index sx) {
+    const auto [l, r] = from.q.pair(pair);
+    return Place{from.q.form == Form::n_to_m ? r * from.q.lefts + l : pair, -sy, -sx};
+  });
+}
+
+std::string opposite(Window window) {
+  const auto turned = [](Shifts s) -> Shifts { return {-s.last, -s.first}; };
+  window.sy = turned(window.sy);
+  window.sx = turned(window.sx);
+  return to_string(window);
+}
 
 std::string shift(const Case& c, Device& device) {
   const Problem& p = c.problem;
@@ -200,31 +223,20 @@ std::string shift(const Case& c, Device& device) {
     after.right[static_cast<std::size_t>(at + dy * p.right.cols + dx)] = all.right[i];
   }
   return compare_mapped(
-      p, compute(c, p, before, device), {c, p, before}, p, compute(c, p, after, device),
-      {c, p, after}, [&](Index pair, Index sy, Index sx) { return Place{pair, sy + dy, sx + dx}; });
+      {c, p, before, device}, {c, p, after, device},
+      [&](Index pair, Index sy, Index sx) { return Place{pair, sy + dy, sx + dx}; });
 }
-
-Shifts turned(Shifts s) { return {-s.last, -s.first}; }
 
 std::string swap(const Case& c, Device& device) {
   Problem p = c.problem;
   // One left for each right, so that each right has one left.
   if (p.form == Form::n_to_mn) p.rights = p.lefts;
   const Form form = p.form == Form::one_to_many ? Form::n_to_m : p.form;
-  Window window = p.window;
-  window.sy = turned(p.window.sy);
-  window.sx = turned(p.window.sx);
   const Problem mirrored =
-      make_problem(form, p.right, p.left, p.rights, p.lefts, to_string(window));
+      make_problem(form, p.right, p.left, p.rights, p.lefts, opposite(p.window));
   const Matrices inputs = matrices(c, p, amplitude_of(c, 1));
-  const Matrices swapped{inputs.right, inputs.left};
-  return compare_mapped(p, compute(c, p, inputs, device), {c, p, inputs}, mirrored,
-                        compute(c, mirrored, swapped, device), {c, mirrored, swapped},
-                        [&](Index pair, Index sy, Index sx) {
-                          const auto [l, r] = p.pair(pair);
-                          const Index of = form == Form::n_to_m ? r * p.lefts + l : pair;
-                          return Place{of, -sy, -sx};
-                        });
+  return compare_opposite({c, p, inputs, device},
+                          {c, mirrored, {inputs.right, inputs.left}, device});
 }
 
 std::string window(const Case& c, Device& device) {
@@ -246,8 +258,7 @@ std::string window(const Case& c, Device& device) {
     part = make_problem(p.form, p.left, p.right, p.lefts, p.rights, text, p.fields);
   }
   const Matrices inputs = matrices(c, p, amplitude_of(of_full, 1));
-  return compare_mapped(part, compute(c, part, inputs, device), {c, part, inputs}, full,
-                        compute(c, full, inputs, device), {c, full, inputs},
+  return compare_mapped({c, part, inputs, device}, {c, full, inputs, device},
                         [](Index pair, Index sy, Index sx) { return Place{pair, sy, sx}; });
 }
 
@@ -257,64 +268,36 @@ std::string symmetry(const Case& c, Device& device) {
     if (p.left != p.right || p.lefts != p.rights) throw Refused{"two arrays"};
     p.fields.same = true;
   }
-  Window window = p.window;
-  window.kind = Window::Kind::explicit_ranges;
-  window.sy = turned(p.window.sy);
-  window.sx = turned(p.window.sx);
-  const Problem opposite =
-      make_problem(p.form, p.left, p.right, p.lefts, p.rights, to_string(window), p.fields);
+  Window turned = p.window;
+  turned.kind = Window::Kind::explicit_ranges;
+  const Problem other =
+      make_problem(p.form, p.left, p.right, p.lefts, p.rights, opposite(turned), p.fields);
   const Matrices inputs = matrices(c, p, amplitude_of(c, 1));
-  return compare_mapped(p, compute(c, p, inputs, device), {c, p, inputs}, opposite,
-                        compute(c, opposite, inputs, device), {c, opposite, inputs},
-                        [&](Index pair, Index sy, Index sx) {
-                          const auto [l, r] = p.pair(pair);
-                          const Index of = p.form == Form::n_to_m ? r * p.lefts + l : pair;
-                          return Place{of, -sy, -sx};
-                        });
+  return compare_opposite({c, p, inputs, device}, {c, other, inputs, device});
+}
+
+using Property = std::string (*)(const Case&, Device&);
+
+Property property_of(const std::string& name) {
+  static const std::map<std::string, Property> all = {{"linearity", linearity},
+                                                      {"shift", shift},
+                                                      {"swap", swap},
+                                                      {"window", window},
+                                                      {"symmetry", symmetry}};
+  const auto found = all.find(name);
+  if (found != all.end()) return found->second;
+  throw UserError("property '" + name +
+                  "': unknown; use linearity, shift, swap, window or symmetry");
 }
 
 }  // namespace
 
-const std::vector<Property>& properties() {
-  static const std::vector<Property> all = {Property::linearity, Property::shift, Property::swap,
-                                            Property::window, Property::symmetry};
-  return all;
-}
-
-std::string_view to_string(Property property) {
-  switch (property) {
-    case Property::linearity:
-      return "linearity";
-    case Property::shift:
-      return "shift";
-    case Property::swap:
-      return "swap";
-    case Property::symmetry:
-      return "symmetry";
-    default:
-      return "window";
-  }
-}
-
-Property parse_property(const std::string& text) {
-  for (const Property property : properties()) {
-    if (to_string(property) == text) return property;
-  }
-  throw UserError("property '" + text +
-                  "': unknown; use linearity, shift, swap, window or "
-                  "symmetry");
-}
-
-Outcome run_property(Property property, const Case& c, Device& device) {
+Outcome run_property(const std::string& name, const Case& c, Device& device) {
+  const Property property = property_of(name);
   return judged([&] {
-    const bool apart = property != Property::symmetry && property != Property::window;
+    const bool apart = name != "symmetry" && name != "window";
     if (c.problem.fields.same && apart) throw Refused{"one array: its sides do not change apart"};
-    const auto of = property == Property::linearity ? linearity
-                    : property == Property::shift   ? shift
-                    : property == Property::swap    ? swap
-                    : property == Property::window  ? window
-                                                    : symmetry;
-    return of(c, device);
+    return property(c, device);
   });
 }
 

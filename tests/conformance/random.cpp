@@ -6,7 +6,7 @@
 
 #include "harness/problem/error.hpp"
 #include "harness/registry.hpp"
-#include "tests/conformance/field_problems.hpp"
+#include "tests/conformance/problems.hpp"
 
 namespace xcorr::conformance {
 namespace {
@@ -141,8 +141,8 @@ Problem draw_problem(Rng& rng, const std::vector<Form>& forms, const Limits& lim
     const auto& [left, right] = shapes;
     const std::string window = draw_window(rng, shapes, plainness);
     const Problem one = make_problem(Form::one_to_one, left, right, 1, 1, window);
-    const bool fits = one.fmas() <= limits.fmas && one.max_overlap() <= limits.overlap &&
-                      left.size() + right.size() + one.out_size() <= elements;
+    const bool fits =
+        limits.hold_work_of(one) && left.size() + right.size() + one.out_size() <= elements;
     if (!fits && largest > 1) continue;
 
     // So that inputs and outputs each stay within a third.
@@ -214,8 +214,7 @@ Problem draw_templates(Rng& rng, const std::vector<Form>& forms, const Limits& l
                ",sx:" + range(draw_range(rng, {0, frame.cols - of_template.cols}));
     }
     const Problem one = make_problem(Form::one_to_one, of_template, frame, 1, 1, window);
-    const bool fits = one.fmas() <= limits.fmas && one.max_overlap() <= limits.overlap &&
-                      frame.size() <= elements;
+    const bool fits = limits.hold_work_of(one) && frame.size() <= elements;
     if (!fits && largest > 1) continue;
     const Index pairs = std::clamp<Index>(std::min({limits.fmas / std::max<Index>(1, one.fmas()),
                                                     elements / frame.size(), Index{24}}),
@@ -240,8 +239,7 @@ Problem with_one_array(Rng& rng, const Problem& plain, const Limits& limits) {
   fields.same = true;
   const Problem problem = make_problem(plain.form, image, image, count, count, window, fields);
   const bool fits = std::max(image.rows, image.cols) <= limits.side &&
-                    problem.fmas() <= limits.fmas && problem.max_overlap() <= limits.overlap &&
-                    static_cast<std::size_t>(problem.bytes(sizeof(double))) <= limits.bytes &&
+                    limits.hold_work_of(problem) && limits.hold_bytes_of(problem) &&
                     problem.pairs() <= limits.pairs;
   return fits ? problem : plain;
 }
@@ -264,7 +262,7 @@ std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported
   // Templates are for variants with ncc or zncc. Of other draws of these one in a hundred is a template
   // in a larger frame, and hardly any has such a score and peaks.
   constexpr double kWithFields = 0.4, kSeries = 0.06, kTemplates = 0.15;
-  // More of them where the variant refused many others: some take nothing else.
+  // Series are drawn more often after many refusals: some variants take nothing else.
   constexpr int kSeriesFrom = 12;
   // A sequence of its own, so that the other draws do not depend on it.
   Rng rng(seed_, number), series(~seed_, number), one_array(~seed_, ~number),

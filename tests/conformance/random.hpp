@@ -38,6 +38,13 @@ struct Limits {
   Index pairs;
   Index signal;        // samples of the signal of a time series
   bool fields = true;  // some problems have fields other than the defaults
+
+  bool hold_work_of(const Problem& p) const {
+    return p.fmas() <= fmas && p.max_overlap() <= overlap;
+  }
+  bool hold_bytes_of(const Problem& p) const {
+    return static_cast<std::size_t>(p.bytes(sizeof(double))) <= bytes;
+  }
 };
 Limits default_limits(Backend backend);
 

@@ -13,7 +13,6 @@
 
 #include "harness/problem/error.hpp"
 #include "tests/conformance/properties.hpp"
-#include "tests/conformance/shrink.hpp"
 
 namespace xcorr::conformance {
 namespace {
@@ -76,35 +75,34 @@ class Progress {
   bool shown_ = false;
 };
 
+constexpr const char* kCounted[] = {"families", "variants",   "forms",     "windows",
+                                    "inputs",   "precisions", "properties"};
+
 struct Report {
   Index passed = 0, failed = 0, not_drawn = 0;
-  Counts families, variants, forms, inputs, precisions, windows, properties;
+  std::map<std::string, Counts> counts;
   Index side = 0, bytes = 0, fmas = 0, pairs = 0;  // the largest of what ran
   std::vector<nlohmann::json> failures;
 
   void count(const Case& c, const std::string& property) {
     const Problem& p = c.problem;
-    ++families[c.variant->family];
-    ++variants[c.variant->id];
-    ++forms[std::string(to_string(p.form))];
-    ++precisions[std::string(to_string(c.precision))];
-    ++windows[p.window.kind == Window::Kind::full    ? "full"
-              : p.window.kind == Window::Kind::valid ? "valid"
-                                                     : "ranges"];
-    ++(property.empty() ? inputs[std::string(to_string(c.inputs.front()))] : properties[property]);
+    const auto add = [&](const char* what, std::string_view name) {
+      ++counts[what][std::string(name)];
+    };
+    add("families", c.variant->family);
+    add("variants", c.variant->id);
+    add("forms", to_string(p.form));
+    add("precisions", to_string(c.precision));
+    add("windows", p.window.kind == Window::Kind::full    ? "full"
+                   : p.window.kind == Window::Kind::valid ? "valid"
+                                                          : "ranges");
+    property.empty() ? add("inputs", to_string(c.inputs.front())) : add("properties", property);
     side = std::max({side, p.left.rows, p.left.cols, p.right.rows, p.right.cols});
     bytes = std::max(bytes, p.bytes(scalar_bytes(c.precision)));
     fmas = std::max(fmas, p.fmas());
     pairs = std::max(pairs, p.pairs());
   }
 };
-
-void print(const char* title, const Counts& counts) {
-  if (counts.empty()) return;
-  std::cout << title << ":";
-  for (const auto& [name, count] : counts) std::cout << " " << name << " " << count;
-  std::cout << "\n";
-}
 
 void print_refused(const Counts& refused) {
   std::vector<std::pair<Index, std::string>> sorted;
@@ -130,7 +128,7 @@ nlohmann::json json_of(const Limits& l) {
 
 void write_record(const RandomRun& run, const Report& report, const Counts& refused, double seconds,
                   Device& device) {
-  const nlohmann::json record = {
+  nlohmann::json record = {
       {"what", run.properties ? "properties of random problems" : "random problems"},
       {"machine_key", device.machine_key()},
       {"device", device.facts()},
@@ -147,15 +145,12 @@ void write_record(const RandomRun& run, const Report& report, const Counts& refu
       {"passed", report.passed},
       {"failed", report.failed},
       {"not_drawn", report.not_drawn},
-      {"families", report.families},
-      {"variants", report.variants},
-      {"forms", report.forms},
-      {"windows", report.windows},
-      {"inputs", report.inputs},
-      {"precisions", report.precisions},
-      {"properties", report.properties},
       {"refused", refused},
       {"failures", report.failures}};
+  for (const char* const what : kCounted) {
+    const auto found = report.counts.find(what);
+    record[what] = found == report.counts.end() ? Counts() : found->second;
+  }
   std::ofstream file(run.record);
   file << record.dump(1) << "\n";
   file.close();
@@ -200,8 +195,7 @@ class Runner {
 
   Outcome attempt(const Case& c, const std::string& property) const {
     set_running(command(c, property));
-    return property.empty() ? conformance::run(c, device_)
-                            : run_property(parse_property(property), c, device_);
+    return property.empty() ? conformance::run(c, device_) : run_property(property, c, device_);
   }
 
   void one(Index number) {
@@ -217,10 +211,9 @@ class Runner {
     found.outcome.kind = Outcome::refused;
     if (run_.properties) {
       // Another property where the case is not one for this.
-      const std::vector<Property>& all = properties();
-      for (std::size_t i = 0; i < all.size() && found.outcome.kind == Outcome::refused; ++i) {
-        const Property property = all[(static_cast<std::size_t>(number) + i) % all.size()];
-        found.property = std::string(to_string(property));
+      constexpr std::size_t kAll = kProperties.size();
+      for (std::size_t i = 0; i < kAll && found.outcome.kind == Outcome::refused; ++i) {
+        found.property = kProperties[(static_cast<std::size_t>(number) + i) % kAll];
         found.outcome = attempt(*drawn, found.property);
       }
     } else {
@@ -274,13 +267,13 @@ class Runner {
               << "largest: side " << report_.side << ", "
               << bytes_text(static_cast<double>(report_.bytes)) << ", " << report_.fmas << " FMAs, "
               << report_.pairs << " pairs\n";
-    print("families", report_.families);
-    print("variants", report_.variants);
-    print("forms", report_.forms);
-    print("windows", report_.windows);
-    print("inputs", report_.inputs);
-    print("precisions", report_.precisions);
-    print("properties", report_.properties);
+    for (const char* const what : kCounted) {
+      const auto found = report_.counts.find(what);
+      if (found == report_.counts.end()) continue;
+      std::cout << what << ":";
+      for (const auto& [name, count] : found->second) std::cout << " " << name << " " << count;
+      std::cout << "\n";
+    }
     print_refused(draws_.refused());
     if (report_.passed + report_.failed == 0) std::cout << "FAILED: nothing ran\n";
     std::cout << report_.passed << " passed, " << report_.failed << " failed, " << report_.not_drawn

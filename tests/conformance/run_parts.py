@@ -15,6 +15,8 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -26,48 +28,45 @@ SAME = ("what", "machine_key", "seed", "cases", "limits")
 
 def commit() -> dict[str, Any]:
     """Of the working tree; empty where there is no git."""
-    folder = Path(__file__).resolve().parent
+
+    def git(*words: str) -> str:
+        folder = Path(__file__).resolve().parent
+        return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+
     try:
-        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=True)
-        dirty = subprocess.run(
-            ["git", "status", "--porcelain", "--untracked-files=no"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        dirty = git("status", "--porcelain", "--untracked-files=no") != ""
+        return {"commit": git("rev-parse", "HEAD"), "dirty": dirty}
     except (OSError, subprocess.CalledProcessError):
         return {}
-    return {"commit": head.stdout.strip(), "dirty": bool(dirty.stdout.strip())}
+
+
+def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The sum of each name's counts."""
+    total: Counter[str] = Counter()
+    for of_part in counts:
+        total.update(of_part)
+    return dict(total)
 
 
 def joined(records: list[dict[str, Any]]) -> dict[str, Any]:
     """One record of all parts: counts summed, the longest time, the largest problems."""
     first = records[0]
-    result: dict[str, Any] = {key: first[key] for key in SAME}
-    result["device"] = first["device"]
-    result["parts"] = len(records)
-    result["seconds"] = max(record["seconds"] for record in records)
-    result["largest"] = {key: max(record["largest"][key] for record in records) for key in first["largest"]}
-    for key in SUMMED:
-        result[key] = sum(record[key] for record in records)
-    for key in COUNTS:
-        counts: dict[str, int] = {}
-        for record in records:
-            for name, count in (record[key] or {}).items():
-                counts[name] = counts.get(name, 0) + count
-        result[key] = dict(sorted(counts.items()))
-    result["failures"] = [failure for record in records for failure in record["failures"] or []]
-    return result
+    return {
+        **{key: first[key] for key in (*SAME, "device")},
+        "parts": len(records),
+        "seconds": max(record["seconds"] for record in records),
+        "largest": {key: max(record["largest"][key] for record in records) for key in first["largest"]},
+        **{key: sum(record[key] for record in records) for key in SUMMED},
+        **{key: dict(sorted(summed(record[key] or {} for record in records).items())) for key in COUNTS},
+        "failures": [failure for record in records for failure in record["failures"] or []],
+    }
 
 
 def last_line(texts: list[str]) -> str:
     """The sums of what the parts printed last: "3 passed, 0 failed, 2 skipped"."""
-    counts: dict[str, int] = {}
-    for text in texts:
-        for count, name in re.findall(r"(\d+) (\w+)", (text.strip().splitlines() or [""])[-1]):
-            counts[name] = counts.get(name, 0) + int(count)
-    return ", ".join(f"{count} {name}" for name, count in counts.items())
+    lines = [(text.strip().splitlines() or [""])[-1] for text in texts]
+    found = [{name: int(count) for count, name in re.findall(r"(\d+) (\w+)", line)} for line in lines]
+    return ", ".join(f"{count} {name}" for name, count in summed(found).items())
 
 
 def main(argv: list[str]) -> int:

@@ -1,9 +1,8 @@
-#include "tests/conformance/shrink.hpp"
-
 #include <algorithm>
 #include <optional>
 
 #include "harness/problem/error.hpp"
+#include "tests/conformance/case.hpp"
 
 namespace xcorr::conformance {
 namespace {
@@ -132,7 +131,7 @@ std::vector<InputKind> simpler_inputs(const Case& c) {
   return kinds;
 }
 
-// What a reader of the command has to look at. A full window is simpler than half of one.
+// Whether a reader of the command has less to look at. A full window is simpler than half of one.
 bool simpler(const Problem& a, const Problem& b) {
   const auto fields = [](const Problem& p) {
     return std::count_if(

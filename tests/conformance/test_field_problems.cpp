@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "tests/conformance/field_problems.hpp"
+#include "tests/conformance/problems.hpp"
 
 namespace xcorr::conformance {
 namespace {
@@ -47,7 +47,7 @@ TEST(FieldProblems, NoneComesTwice) {
   for (const Problem& p : field_problems()) EXPECT_TRUE(ids.insert(p.id()).second) << p.id();
 }
 
-// What template matching is for: no turn of other fields decides whether it is there.
+// Template matching is met whatever the turns of other fields.
 TEST(FieldProblems, TemplatesLieInSeveralFramesWithEitherResult) {
   std::set<std::string> missing = {"n-to-m surface", "n-to-m peak", "n-to-mn surface",
                                    "n-to-mn peak"};

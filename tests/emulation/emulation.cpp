@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "tests/emulation/memory.hpp"
-#include "tests/emulation/order.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -20,9 +19,8 @@ namespace {
 constexpr unsigned kWarp = 32;
 // A block that runs goes on for 1 to 2^kMostTurns turns before another one may.
 constexpr unsigned kMostTurns = 7;
-// One turn in so many begins to hold a warp back, for at most so many turns.
-// 64 are more than the 37 shuffles of scale_near(), behind which template_fft once overwrote what a late
-// warp had not read yet.
+// One turn in kHoldOneIn begins to hold a warp back, for at most kMostHeldTurns turns. 64 turns are more than the 37
+// shuffles of scale_near(), after which template_fft once overwrote what a late warp had not read yet.
 constexpr unsigned kHoldOneIn = 4, kMostHeldTurns = 64;
 // Turns of blocks in a row in which every thread that runs only polls: nothing will ever change.
 constexpr std::uint64_t kIdleTurns = 20000;
@@ -108,7 +106,7 @@ class Block {
       error_ = std::make_exception_ptr(Fault("blocks wait for each other for ever"));
       give_up();
     }
-    // Who polls or is held back can run, so what others wait at may still be come to.
+    // A thread that polls or is held back can run, so it may still reach the barrier of the others.
     if (!polls_ && !held_) return release();
     if (!release_complete()) held_turns_ = 0;
     return true;
@@ -172,14 +170,14 @@ class Block {
     }
     return nullptr;
   }
-  // The same after the turn of `thread`; null too where the block is given up.
+  // The next thread after the turn of `thread`; null too where the block is given up.
   Thread* after(const Thread& thread) {
     moved_ |= !thread.polled;
     polls_ |= thread.polled;
     return error_ ? nullptr : next();
   }
 
-  // What runs in the fiber of a thread; returns the one that goes on after it.
+  // Runs in the fiber of a thread; returns the fiber that continues after it.
   context::fiber run(Thread& thread) {
     try {
       kernel_();
@@ -196,7 +194,7 @@ class Block {
     return std::move(to ? to->fiber : scheduler_);
   }
 
-  // Of the thread that is about to run, null for the scheduler.
+  // Sets the globals for the thread that is about to run, null for the scheduler.
   void prepare(Thread* thread) {
     running = thread;
     if (thread == nullptr) return;
@@ -365,8 +363,8 @@ class Block {
   std::map<const void*, Memory> static_;
   Memory dynamic_;
   std::size_t static_bytes_ = 0, dynamic_bytes_ = 0;
-  // Of the turn: how many of the sequence had theirs, whether one did more than poll, whether one polled, whether one was
-  // held back.
+  // In this turn: how many threads of the sequence ran, whether one did more than poll, whether one polled, whether one
+  // was held back.
   std::size_t begun_ = 0;
   bool moved_ = false, polls_ = false, held_ = false;
   context::fiber scheduler_;
@@ -467,7 +465,7 @@ const std::uint64_t* exchange(std::uint64_t bits, Site site) {
 void start_copy(float* to, const float* from, int count, bool exists) {
   Thread& thread = current();
   const Copy copy{to, exists ? from : nullptr, count};
-  // One that is made already is waited for all the same.
+  // The thread waits for a copy that is already made, too.
   if (thread.block->is_late()) {
     thread.copies.push_back(copy);
   } else {

@@ -1,15 +1,15 @@
-// What a block and a grid may have.
+// The limits of a block and a grid.
 #include "tests/emulation/memory.hpp"
 
 namespace xcorr::emulation {
 namespace {
 
-// Those of compute capabilities 7.0 to 9.0.
+// Compute capabilities 7.0 to 9.0 have these limits.
 constexpr std::uint64_t kMaxThreads = 1024, kMaxGridX = 2147483647;
 // launch() asks for shared memory where the dynamic part alone is larger. CUDA counts the static part too.
 constexpr std::size_t kWithoutAsking = 48 * 1024;
-// Dynamic memory of a large problem may come near that limit, where that of the tests' problems does not. So
-// no kernel with dynamic memory has more static memory than this.
+// The dynamic memory of a large problem may come near that limit; that of the tests' problems does not. So no kernel
+// with dynamic memory has more static memory than this.
 constexpr std::size_t kMostStaticBesideDynamic = 1024;
 std::size_t shared_bytes_of_a_block = kMostSharedBytes;
 std::uint64_t asked_for_shared_bytes = 0;

@@ -1,105 +1,22 @@
 // Scores and detections of the time-series variants that list their results: by the verdict of the
 // harness on its kinds of input, and on data that these do not have: a drifting mean, gaps, bursts
 // between the tiles of a survey, infinities.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <functional>
-#include <limits>
-#include <memory>
 #include <set>
-#include <string>
-#include <vector>
 
-#include "harness/device/device.hpp"
-#include "harness/problem/inputs.hpp"
-#include "harness/problem/results.hpp"
 #include "harness/problem/views.hpp"
-#include "harness/registry.hpp"
-#include "tests/emulation/emulation.hpp"
-#include "tests/emulation/planned.hpp"
+#include "tests/emulation/support.hpp"
 
 namespace xcorr::emulation {
 namespace {
 
-struct Detecting {
-  const Variant* variant;
-  Precision precision;
-};
-std::vector<Detecting> detecting() {
-  std::vector<Detecting> found;
-  for (const Variant& v : variants()) {
-    const auto lists = [&](ResultKind kind) {
-      return std::find(v.results.begin(), v.results.end(), kind) != v.results.end();
-    };
-    if (v.source_hash == "emulated" && v.family == "time_series" && lists(ResultKind::above)) {
-      found.push_back({&v, v.precisions.front()});
-    }
-  }
-  return found;
+std::vector<Variant> detecting() {
+  return emulated([](const Variant& v) {
+    return v.family == "time_series" && has(v.results, ResultKind::above);
+  });
 }
 
-// Then tiles are larger, and thresholds that no survey gave come from other products, whose inputs lie
-// about other pivots, than surfaces do.
-bool by_warpgroups(const Detecting& what) {
-  return what.variant->id.find("wgmma") != std::string::npos;
-}
-
-class Detection : public testing::TestWithParam<Detecting> {
- protected:
-  const Variant& variant() const { return *GetParam().variant; }
-  bool is_narrow() const { return GetParam().precision == Precision::tf32; }
-  bool has_large_tiles() const { return by_warpgroups(GetParam()); }
-};
-// A program for one mutant has the kernels of one variant.
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Detection);
-INSTANTIATE_TEST_SUITE_P(Variants, Detection, testing::ValuesIn(detecting()), [](const auto& info) {
-  return info.param.variant->id.substr(info.param.variant->id.find('.') + 1);
-});
-
-Planned plan_of(const Detecting& what, const Problem& problem, const char* warps) {
-  Params params;
-  params.set("warps_per_block", warps);
-  return Planned(*what.variant, problem, params, what.precision);
-}
-
-TEST_P(Detection, results_are_right_by_the_verdict) {
-  const std::unique_ptr<Device> device = open_cpu();
-  // Fields and kinds of input take turns over the shapes.
-  constexpr InputKind kKinds[] = {InputKind::integer,  InputKind::offset,  InputKind::outlier,
-                                  InputKind::constant, InputKind::uniform, InputKind::subnormal,
-                                  InputKind::drift,    InputKind::fill,    InputKind::bimodal,
-                                  InputKind::contrast, InputKind::unequal, InputKind::blank};
-  std::size_t turn = 0, field = 0;
-  for (const std::string shapes :
-       {"n-to-m/1x1/1x1/1:1/valid", "n-to-m/1x7/1x100/3:1/valid", "n-to-m/3x20/3x231/5:1/valid",
-        "n-to-m/1x33/1x300/17:1/sy:0..0,sx:5..260", "n-to-m/2x81/2x150/2:1/valid"}) {
-    for (const std::string fields :
-         {"", "/score=zncc:0.3", "/score=zncc:0.3/result=above:0.1:100000",
-          "/score=zncc:1/result=above:2mad:100000", "/score=ncc:0.3",
-          "/score=ncc:0.3/result=above:3mad:100000", "/result=above:0.5:100000",
-          "/result=above:2mad:100000"}) {
-      if (++field % (is_narrow() ? 2 : 5) != 0) continue;
-      const Problem q = parse_problem(shapes + fields);
-      const auto truth = device->truth(q, GetParam().precision, variant().algorithm_class, 1);
-      Planned planned = plan_of(GetParam(), q, turn % 2 ? "4" : "8");
-      GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
-      for (const InputKind kind : {InputKind::zero_mean, kKinds[turn++ % std::size(kKinds)]}) {
-        truth->fill(kind, left.get(), right.get());
-        const Check check = truth->check(kind, planned.compute(left.get(), right.get()));
-        EXPECT_TRUE(check.passed())
-            << q.id() << " " << to_string(kind) << ": " << check.first_wrong << "; L2 "
-            << check.rel_l2_error << " of " << check.rel_l2_bound;
-        EXPECT_EQ(truth->changed_inputs(kind, left.get(), right.get()), "") << q.id();
-      }
-    }
-  }
-}
-
-double noise(Index i) {
-  return static_cast<double>(mix(11 ^ static_cast<std::uint64_t>(i)) >> 40) * 0x1p-23 - 1;
-}
+double noise(Index i) { return emulation::noise(11, i); }
 
 // Templates of noise along one signal.
 struct Series {
@@ -131,36 +48,27 @@ struct Series {
 
   // zncc by the definition.
   double score(Index of, Index shift) const {
-    const auto n = static_cast<long double>(channels * length);
-    const auto each = [&](const auto& use) {
+    return normalised_score(channels * length, true, [&](const auto& use) {
       for (Index c = 0; c < channels; ++c) {
         for (Index i = 0; i < length; ++i) {
-          use(static_cast<long double>(
-                  left[static_cast<std::size_t>((of * channels + c) * length + i)]),
-              static_cast<long double>(right[static_cast<std::size_t>(c * samples + shift + i)]));
+          use(left[static_cast<std::size_t>((of * channels + c) * length + i)],
+              right[static_cast<std::size_t>(c * samples + shift + i)]);
         }
       }
-    };
-    long double l = 0, r = 0, products = 0, ll = 0, rr = 0;
-    each([&](long double a, long double b) { l += a, r += b; });
-    each([&](long double a, long double b) {
-      a -= l / n, b -= r / n;
-      products += a * b, ll += a * a, rr += b * b;
     });
-    return ll > 0 && rr > 0 ? static_cast<double>(products / std::sqrt(ll * rr)) : 0;
   }
 
   Index templates, channels, length, samples;
   std::vector<float> left, right;
 };
 
-std::vector<float> surface_of(const Detecting& what, const Series& of, const std::string& score) {
-  const Problem q = of.problem("score=" + score);
-  Planned planned = plan_of(what, q, "4");
-  const auto* const out =
-      static_cast<const float*>(planned.compute(of.left.data(), of.right.data()));
-  return {out, out + q.out_elements()};
-}
+struct Surface {
+  std::vector<float> values;
+  Index shifts;
+  float operator()(Index of, Index shift) const {
+    return values.at(static_cast<std::size_t>(of * shifts + shift));
+  }
+};
 
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -169,73 +77,121 @@ double median_of(std::vector<double> values) {
                 : (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-// What `above` lists is what the variant's own surface says, but for rounding (tiles may differ, and with them
-// pivots) and for scores within `near` of the threshold. The number of detections that are certain.
-std::size_t expect_detections(const Detecting& what, const Series& of, const std::string& score,
-                              double deviations, double near, Index capacity = 100000) {
-  const std::vector<float> surface = surface_of(what, of, score);
-  std::string text = std::to_string(deviations);
-  const Problem q =
-      of.problem("score=" + score + "/result=above:" + text + "mad:" + std::to_string(capacity));
-  Planned planned = plan_of(what, q, "4");
-  const void* const out = planned.compute(of.left.data(), of.right.data());
-  const auto* const header = static_cast<const AboveHeader*>(out);
-  const auto* const found = reinterpret_cast<const xcorr::Detection*>(header + 1);
-  std::set<std::pair<Index, Index>> listed;
-  for (Index i = 0; i < std::min<Index>(static_cast<Index>(header->count), capacity); ++i) {
-    EXPECT_EQ(found[i].sy, 0);
-    EXPECT_TRUE(listed.insert({found[i].pair, found[i].sx}).second) << "twice";
-    EXPECT_NEAR(found[i].value,
-                surface[static_cast<std::size_t>(found[i].pair * of.shifts() + found[i].sx)],
-                by_warpgroups(what) ? 1e-3 : 1e-6);
-  }
-  std::size_t certain = 0, possible = 0, missing = 0, wrong = 0;
-  for (Index t = 0; t < of.templates; ++t) {
-    std::vector<double> values, distances;
-    for (Index s = 0; s < of.shifts(); ++s) {
-      const double value = surface[static_cast<std::size_t>(t * of.shifts() + s)];
-      if (!std::isnan(value)) values.push_back(value);
-    }
-    const double median = median_of(values);
-    for (const double value : values) distances.push_back(std::abs(value - median));
-    const double threshold = median + deviations * median_of(distances);
-    for (Index s = 0; s < of.shifts(); ++s) {
-      const double value = surface[static_cast<std::size_t>(t * of.shifts() + s)];
-      const bool is_listed = listed.count({t, s}) > 0;
-      certain += value >= threshold + near;
-      possible += value >= threshold - near;
-      missing += value >= threshold + near && !is_listed;
-      wrong += is_listed && !(value >= threshold - near);
-    }
-  }
-  if (static_cast<Index>(header->count) <= capacity) {
-    EXPECT_EQ(missing, 0u);
-  }
-  EXPECT_EQ(wrong, 0u);
-  EXPECT_GE(header->count, certain);
-  EXPECT_LE(header->count, possible);
-  return certain;
+Planned plan_of(const Variant& variant, const Problem& problem, const char* warps) {
+  Params params;
+  params.set("warps_per_block", warps);
+  return Planned(variant, problem, params, variant.precisions.front());
 }
 
-// The error that a threshold of `deviations` may have where it is found from brackets: the bins of
-// the emulation are 2^-13 wide.
-double of_brackets(double deviations) { return (1 + deviations) * 0x1p-13; }
+class Detection : public testing::TestWithParam<Variant> {
+ protected:
+  bool is_narrow() const { return GetParam().precisions.front() == Precision::tf32; }
+  // With warpgroups tiles are larger, and thresholds that no survey gave come from other products, whose inputs lie about
+  // other pivots, than surfaces do.
+  bool by_warpgroups() const { return GetParam().id.find("wgmma") != std::string::npos; }
 
-// A day of data at 100 Hz whose mean drifts by 1e4 moves by 0.1 in 80 samples; here it is ten times
-// as fast where tiles are small. Far from the global mean every window would be lost without a pivot
-// near it.
+  Surface surface_of(const Series& of, const std::string& score) const {
+    const Problem q = of.problem("score=" + score);
+    Planned planned = plan_of(GetParam(), q, "4");
+    planned.compute(of.left.data(), of.right.data());
+    return {{planned.surface(), planned.surface() + q.out_elements()}, of.shifts()};
+  }
+
+  // What `above` lists is what the variant's surface says, but for rounding (tiles may differ, and with them pivots) and for
+  // scores near the threshold: where it is found from brackets, their bins are 2^-13 wide here. Returns the number of
+  // detections that are certain.
+  std::size_t expect_detections(const Series& of, const std::string& score, double deviations,
+                                Index capacity = 100000) const {
+    const double near = (1 + deviations) * 0x1p-13;
+    const Surface surface = surface_of(of, score);
+    const Problem q = of.problem("score=" + score + "/result=above:" + std::to_string(deviations) +
+                                 "mad:" + std::to_string(capacity));
+    Planned planned = plan_of(GetParam(), q, "4");
+    const void* const out = planned.compute(of.left.data(), of.right.data());
+    const auto* const header = static_cast<const AboveHeader*>(out);
+    const auto* const found = reinterpret_cast<const xcorr::Detection*>(header + 1);
+    std::set<std::pair<Index, Index>> listed;
+    for (Index i = 0; i < std::min<Index>(static_cast<Index>(header->count), capacity); ++i) {
+      EXPECT_EQ(found[i].sy, 0);
+      EXPECT_TRUE(listed.insert({found[i].pair, found[i].sx}).second) << "twice";
+      EXPECT_NEAR(found[i].value, surface(found[i].pair, found[i].sx),
+                  by_warpgroups() ? 1e-3 : 1e-6);
+    }
+    std::size_t certain = 0, possible = 0, missing = 0, wrong = 0;
+    for (Index t = 0; t < of.templates; ++t) {
+      std::vector<double> values, distances;
+      for (Index s = 0; s < of.shifts(); ++s) {
+        if (!std::isnan(surface(t, s))) values.push_back(surface(t, s));
+      }
+      const double median = median_of(values);
+      for (const double value : values) distances.push_back(std::abs(value - median));
+      const double threshold = median + deviations * median_of(distances);
+      for (Index s = 0; s < of.shifts(); ++s) {
+        const bool is_listed = listed.count({t, s}) > 0;
+        const bool is_certain = surface(t, s) >= threshold + near;
+        const bool is_possible = surface(t, s) >= threshold - near;
+        certain += is_certain;
+        possible += is_possible;
+        missing += is_certain && !is_listed;
+        wrong += is_listed && !is_possible;
+      }
+    }
+    if (static_cast<Index>(header->count) <= capacity) {
+      EXPECT_EQ(missing, 0u);
+    }
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_GE(header->count, certain);
+    EXPECT_LE(header->count, possible);
+    return certain;
+  }
+};
+// A program for one mutant has the kernels of one variant.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Detection);
+INSTANTIATE_TEST_SUITE_P(Variants, Detection, testing::ValuesIn(detecting()), name_of);
+
+TEST_P(Detection, results_are_right_by_the_verdict) {
+  const std::unique_ptr<Device> device = open_cpu();
+  // Fields and kinds of input take turns over the shapes.
+  constexpr InputKind kKinds[] = {InputKind::integer,  InputKind::offset,  InputKind::outlier,
+                                  InputKind::constant, InputKind::uniform, InputKind::subnormal,
+                                  InputKind::drift,    InputKind::fill,    InputKind::bimodal,
+                                  InputKind::contrast, InputKind::unequal, InputKind::blank};
+  std::size_t turn = 0, field = 0;
+  for (const std::string shapes :
+       {"n-to-m/1x1/1x1/1:1/valid", "n-to-m/1x7/1x100/3:1/valid", "n-to-m/3x20/3x231/5:1/valid",
+        "n-to-m/1x33/1x300/17:1/sy:0..0,sx:5..260", "n-to-m/2x81/2x150/2:1/valid"}) {
+    for (const std::string fields :
+         {"", "/score=zncc:0.3", "/score=zncc:0.3/result=above:0.1:100000",
+          "/score=zncc:1/result=above:2mad:100000", "/score=ncc:0.3",
+          "/score=ncc:0.3/result=above:3mad:100000", "/result=above:0.5:100000",
+          "/result=above:2mad:100000"}) {
+      if (++field % (is_narrow() ? 2 : 5) != 0) continue;
+      const Problem q = parse_problem(shapes + fields);
+      const auto truth =
+          device->truth(q, GetParam().precisions.front(), GetParam().algorithm_class, 1);
+      Planned planned = plan_of(GetParam(), q, turn % 2 ? "4" : "8");
+      const Operands in(q);
+      for (const InputKind kind : {InputKind::zero_mean, kKinds[turn++ % std::size(kKinds)]}) {
+        expect_verdict(*truth, kind, in, q.id(), [&] { return planned.compute(in); });
+      }
+    }
+  }
+}
+
+// A day of data at 100 Hz whose mean drifts by 1e4 moves by 0.1 in 80 samples. Here the mean drifts ten times as fast where
+// tiles are small. Without a pivot near it, every window far from the global mean would be lost.
 TEST_P(Detection, scores_of_a_drifting_mean) {
-  const Index scale = has_large_tiles() ? 10 : 1, samples = 900 * scale;
+  const Index scale = by_warpgroups() ? 10 : 1, samples = 900 * scale;
   Series series(3, 2, 64, samples, [=](Index i) {
     const Index at = i % samples;
     return 1e4 + 10 * static_cast<double>(at) / static_cast<double>(samples) +
            1e4 * (at > 500 * scale) + noise(i);
   });
-  const std::vector<float> surface = surface_of(GetParam(), series, "zncc:0.3");
+  const Surface surface = surface_of(series, "zncc:0.3");
   double worst = 0;
   for (Index t = 0; t < series.templates; ++t) {
     for (Index s = 0; s < series.shifts(); ++s) {
-      const float value = surface[static_cast<std::size_t>(t * series.shifts() + s)];
+      const float value = surface(t, s);
       ASSERT_LE(std::abs(value), 1.0f);
       // Away from the step.
       if (s + series.length > 320 * scale && s < 690 * scale) continue;
@@ -248,23 +204,23 @@ TEST_P(Detection, scores_of_a_drifting_mean) {
 // An outlier changes no score of a window that does not hold it, and a constant part has scores of 0 whatever else the
 // signal has: both were judged by the mean of the whole signal, which the outlier moves.
 TEST_P(Detection, an_outlier_costs_nothing_elsewhere) {
-  const Index scale = has_large_tiles() ? 10 : 1, samples = 900 * scale, begin = 700 * scale;
+  const Index scale = by_warpgroups() ? 10 : 1, samples = 900 * scale, begin = 700 * scale;
   for (const double outlier : {1e6, 1e11, -3e30}) {
     Series series(3, 2, 64, samples, [=](Index i) {
       const Index at = i % samples;
       if (i == 350 * scale) return outlier;
       return at >= begin && at < begin + 90 ? 0.1 : 5 + noise(i);
     });
-    const std::vector<float> surface = surface_of(GetParam(), series, "zncc:0.3");
+    const Surface surface = surface_of(series, "zncc:0.3");
     double worst = 0;
     for (Index t = 0; t < series.templates; ++t) {
       for (Index s = 0; s < 500 * scale; ++s) {
         if (s <= 350 * scale && s + series.length > 350 * scale) continue;
-        const float value = surface[static_cast<std::size_t>(t * series.shifts() + s)];
+        const float value = surface(t, s);
         worst = worse(worst, std::abs(static_cast<double>(value) - series.score(t, s)));
       }
       for (Index s = begin; s + series.length <= begin + 90; ++s) {
-        ASSERT_EQ(surface[static_cast<std::size_t>(t * series.shifts() + s)], 0.0f) << outlier;
+        ASSERT_EQ(surface(t, s), 0.0f) << outlier;
       }
     }
     EXPECT_LE(worst, is_narrow() ? 3e-4 : 1e-5) << outlier;
@@ -274,7 +230,7 @@ TEST_P(Detection, an_outlier_costs_nothing_elsewhere) {
 // A block takes several tiles, one after the other, and the factors of each are others: the signal's scale is ten times
 // that of the tile before. In many orders of threads, since a warp reads factors while others go on.
 TEST_P(Detection, scores_of_tiles_of_other_scales) {
-  const Index tile = has_large_tiles() ? 2048 : 256;
+  const Index tile = by_warpgroups() ? 2048 : 256;
   Series series(is_narrow() ? 17 : 2, 1, 40, 5 * tile + 11,
                 [=](Index i) { return std::pow(10.0, i / tile % 5) * noise(i); });
   Planned planned = plan_of(GetParam(), series.problem("score=zncc:0.3"), "4");
@@ -292,13 +248,13 @@ TEST_P(Detection, scores_of_tiles_of_other_scales) {
   }
 }
 
-// Enough shifts for brackets, in two groups of templates; what was planted is found.
+// There are enough shifts for brackets, in two groups of templates. The planted templates are found.
 TEST_P(Detection, thresholds_from_brackets) {
   Series series(is_narrow() ? 17 : 2, 1, 32, 2000, noise);
   series.plant(1, 700, 3);
   series.plant(series.templates - 1, 1968, 3);  // the last shift
-  EXPECT_GE(expect_detections(GetParam(), series, "zncc:0.3", 5, of_brackets(5)), 2u);
-  if (is_narrow()) expect_detections(GetParam(), series, "ncc:0.3", 4, of_brackets(4));
+  EXPECT_GE(expect_detections(series, "zncc:0.3", 5), 2u);
+  if (is_narrow()) expect_detections(series, "ncc:0.3", 4);
 }
 
 // Scores that lie closer on one side of their median than on the other: the deviation from a number
@@ -308,7 +264,7 @@ TEST_P(Detection, thresholds_of_skewed_scores) {
     const double most = i / 64 % 2 ? 10.5 : 12;  // the survey sees every second tile
     return 1 + 0.2 * noise(i) + (i % 8 == 0 ? most * std::pow(noise(i + 50000), 4) : 0);
   });
-  expect_detections(GetParam(), series, "ncc:0.3", 1, of_brackets(1));
+  expect_detections(series, "ncc:0.3", 1);
 }
 
 // A survey of 1000 scores leaves wide brackets: half of all scores are noted for histograms, more than a
@@ -317,7 +273,7 @@ TEST_P(Detection, thresholds_from_full_queues) {
   for (const Index length : {12, 24}) {
     Series series(9, 1, length, 2000, noise);
     series.plant(8, 500, 3);
-    EXPECT_GE(expect_detections(GetParam(), series, "zncc:0.3", 2, of_brackets(2)), 100u);
+    EXPECT_GE(expect_detections(series, "zncc:0.3", 2), 100u);
   }
 }
 
@@ -329,52 +285,50 @@ TEST_P(Detection, thresholds_where_the_survey_misleads) {
   for (Index i = 0; i < series.samples; ++i) {
     if (i / 32 % 4 == 3) series.right[static_cast<std::size_t>(i)] += i % 2 ? 50 : -50;
   }
-  EXPECT_GE(expect_detections(GetParam(), series, "zncc:0.3", 1, of_brackets(1)), 1u);
+  EXPECT_GE(expect_detections(series, "zncc:0.3", 1), 1u);
 }
 
-// More candidates than the list holds, and more detections than the result does: they are counted.
+// Candidates beyond the list and detections beyond the result are counted.
 TEST_P(Detection, more_detections_than_the_capacity) {
   Series series(3, 1, 32, 2000, noise);
-  EXPECT_GE(expect_detections(GetParam(), series, "zncc:0.3", 1, of_brackets(1), 5), 100u);
+  EXPECT_GE(expect_detections(series, "zncc:0.3", 1, 5), 100u);
   // The list holds the candidates, and the result does not hold the detections.
   Series few(2, 1, 32, 2000, noise);
   few.plant(0, 100, 3);
   few.plant(1, 1900, 3);
-  EXPECT_GE(expect_detections(GetParam(), few, "zncc:0.3", 5.5, of_brackets(5.5), 1), 2u);
+  EXPECT_GE(expect_detections(few, "zncc:0.3", 5.5, 1), 2u);
 }
 
 // A spike leaves windows beside it whose mean is far from the pivot, and a signal so small or so large that
 // float32 does not hold its squares: scores are those of the same signal in units near 1.
 TEST_P(Detection, scores_do_not_depend_on_the_unit) {
   Series series(2, 1, 40, 1500, [](Index i) { return noise(i) + (i == 700 ? 3e3 : 0); });
-  const std::vector<float> near_one = surface_of(GetParam(), series, "zncc:0.3");
+  const Surface near_one = surface_of(series, "zncc:0.3");
   for (Index s = 0; s < series.shifts(); ++s) {
     if (s <= 700 && s + series.length > 700) continue;
-    ASSERT_NEAR(near_one[static_cast<std::size_t>(s)], series.score(0, s),
-                is_narrow() ? 1e-2 : 2e-5)
-        << s;
+    ASSERT_NEAR(near_one(0, s), series.score(0, s), is_narrow() ? 1e-2 : 2e-5) << s;
   }
   for (const float unit : {0x1p-20f, 0x1p+40f}) {
     Series other = series;
     for (float& value : other.right) value *= unit;
-    ASSERT_EQ(surface_of(GetParam(), other, "zncc:0.3"), near_one) << unit;
+    ASSERT_EQ(surface_of(other, "zncc:0.3").values, near_one.values) << unit;
   }
   Series large = series;
   for (float& value : large.right) value *= 0x1p+100f;
-  const std::vector<float> of_large = surface_of(GetParam(), large, "zncc:0.3");
-  for (std::size_t i = 0; i < of_large.size(); ++i) {
-    ASSERT_NEAR(of_large[i], near_one[i], 1e-6) << i;
+  const Surface of_large = surface_of(large, "zncc:0.3");
+  for (std::size_t i = 0; i < of_large.values.size(); ++i) {
+    ASSERT_NEAR(of_large.values[i], near_one.values[i], 1e-6) << i;
   }
 }
 
-// Gaps: their windows are constant, score 0 and count.
+// Windows in gaps are constant. Their scores are 0 and count.
 TEST_P(Detection, gaps_score_zero) {
   Series series(2, 1, 27, 2000, [](Index i) { return i % 64 < 36 ? 7.3 : 7.3 + noise(i); });
-  const std::vector<float> surface = surface_of(GetParam(), series, "zncc:0.3");
+  const Surface surface = surface_of(series, "zncc:0.3");
   for (Index s = 0; s < series.shifts(); ++s) {
-    ASSERT_EQ(surface[static_cast<std::size_t>(s)] == 0, s % 64 <= 9) << s;
+    ASSERT_EQ(surface(0, s) == 0, s % 64 <= 9) << s;
   }
-  expect_detections(GetParam(), series, "zncc:0.3", 3, of_brackets(3));
+  expect_detections(series, "zncc:0.3", 3);
 }
 
 // An infinity or a NaN reaches the scores whose windows hold it and no others, and is never counted.
@@ -384,28 +338,27 @@ TEST_P(Detection, infinities_stay_in_their_windows) {
   series.right[900] = std::numeric_limits<float>::quiet_NaN();
   Series other = series;
   other.right[300] = other.right[900] = 0;
-  const std::vector<float> surface = surface_of(GetParam(), series, "zncc:0.3");
-  const std::vector<float> without = surface_of(GetParam(), other, "zncc:0.3");
+  const Surface surface = surface_of(series, "zncc:0.3");
+  const Surface without = surface_of(other, "zncc:0.3");
   for (Index s = 0; s < series.shifts(); ++s) {
-    const auto i = static_cast<std::size_t>(s);
     const bool holds = (s <= 300 && s + 20 > 300) || (s <= 900 && s + 20 > 900);
-    ASSERT_EQ(std::isnan(surface[i]), holds) << s;
+    ASSERT_EQ(std::isnan(surface(0, s)), holds) << s;
     if (holds) continue;
-    ASSERT_NEAR(surface[i], without[i], is_narrow() ? 2e-3 : 1e-5) << s;
+    ASSERT_NEAR(surface(0, s), without(0, s), is_narrow() ? 2e-3 : 1e-5) << s;
   }
-  expect_detections(GetParam(), series, "zncc:0.3", 3, of_brackets(3));
+  expect_detections(series, "zncc:0.3", 3);
   // A template with a NaN has no score.
   series.left[25] = std::numeric_limits<float>::quiet_NaN();
-  expect_detections(GetParam(), series, "zncc:0.3", 3, of_brackets(3));
+  expect_detections(series, "zncc:0.3", 3);
 }
 
-// Templates with a signal of their own each, rows with offsets.
-TEST(MoveoutDetection, scores_are_right_by_the_verdict) {
-  const auto found = std::find_if(variants().begin(), variants().end(), [](const Variant& v) {
-    return v.id == "emulated.timeseries_tf32_moveouts";
-  });
-  if (found == variants().end()) GTEST_SKIP() << "not linked";
-  const Detecting what{&*found, Precision::tf32};
+class MoveoutDetection : public OfVariant {
+ protected:
+  MoveoutDetection() : OfVariant("timeseries_tf32_moveouts") {}
+};
+
+// Each template has one signal; rows have offsets.
+TEST_F(MoveoutDetection, scores_are_right_by_the_verdict) {
   const std::unique_ptr<Device> device = open_cpu();
   for (const std::string shapes :
        {"n-to-mn/1x1/1x1/1:1/valid", "n-to-mn/3x20/3x600/3:3/valid",
@@ -413,27 +366,22 @@ TEST(MoveoutDetection, scores_are_right_by_the_verdict) {
     for (const std::string fields : {"/score=zncc:0.3", "/score=ncc:0.3", ""}) {
       for (const std::string views : {"/views=channels", ""}) {
         const Problem q = parse_problem(shapes + fields + views);
-        const auto truth = device->truth(q, what.precision, what.variant->algorithm_class, 1);
-        const ViewLayout left_layout = view_layout(q, Side::left, 1),
-                         right_layout = view_layout(q, Side::right, 1);
+        const auto truth = device->truth(q, Precision::tf32, variant().algorithm_class, 1);
+        const ViewLayout left = view_layout(q, Side::left, 1),
+                         right = view_layout(q, Side::right, 1);
         const auto view = [](const ViewLayout& of) {
           return View{of.offsets.empty() ? nullptr : of.offsets.data(), of.pitch};
         };
-        Planned planned = plan_of(what, q, "4");
-        GlobalMemory left(floats(left_layout.elements)), right(floats(right_layout.elements));
+        Planned planned = plan_of(variant(), q, "4");
+        const Operands in(left.elements, right.elements);
         // In a view the drift has steps, where no pivot is near all samples of a window.
         const InputKind other = fields.empty()  ? InputKind::integer
                                 : views.empty() ? InputKind::drift
                                                 : InputKind::offset;
         for (const InputKind kind : {InputKind::zero_mean, other}) {
-          truth->fill(kind, left.get(), right.get());
-          const Check check = truth->check(
-              kind,
-              planned.compute(left.get(), right.get(), view(left_layout), view(right_layout)));
-          EXPECT_TRUE(check.passed())
-              << q.id() << " " << to_string(kind) << ": " << check.first_wrong << "; L2 "
-              << check.rel_l2_error << " of " << check.rel_l2_bound;
-          EXPECT_EQ(truth->changed_inputs(kind, left.get(), right.get()), "") << q.id();
+          expect_verdict(*truth, kind, in, q.id(), [&] {
+            return planned.compute(in.left.get(), in.right.get(), view(left), view(right));
+          });
         }
       }
     }

@@ -1,175 +1,27 @@
 // Scores, boundaries, masks and views of the emulated variants that declare them, against loops
 // over the definition in long double.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include "harness/problem/inputs.hpp"
-#include "harness/problem/views.hpp"
-#include "harness/registry.hpp"
-#include "tests/emulation/emulation.hpp"
-#include "tests/emulation/global_memory.hpp"
+#include "tests/emulation/support.hpp"
+#include "tests/support/field_reference.hpp"
 
 namespace xcorr::emulation {
 namespace {
 
-constexpr std::uint64_t kSeed = 7;
-
 const Variant& overlap_wise() { return find_variant("emulated.overlap_wise"); }
 
-// A program of one other unit has no such variant (tests/mutants).
-class Fields : public testing::Test {
+class Fields : public OfVariant {
  protected:
-  void SetUp() override {
-    const auto& all = variants();
-    if (std::none_of(all.begin(), all.end(),
-                     [](const Variant& v) { return v.id == "emulated.overlap_wise"; })) {
-      GTEST_SKIP() << "overlap_wise is not in this program";
-    }
-  }
+  Fields() : OfVariant("overlap_wise") {}
 };
 
-// One side of a problem in memory: what its matrices are, whatever the view.
-template <typename T>
-struct Operand {
-  Operand(const Problem& q, Side of, const std::function<double(Index)>& value)
-      : shape(of == Side::left ? q.left : q.right), layout(view_layout(q, of, kSeed)) {
-    const Index matrices = of == Side::left ? q.lefts : q.rights;
-    for (Index i = 0; i < layout.elements; ++i) values.push_back(static_cast<T>(value(i)));
-    if (of == Side::left ? !masks_left(q.fields.masks) : !masks_right(q.fields.masks)) return;
-    for (Index i = 0; i < matrices * shape.size(); ++i) mask.push_back(mask_value(kSeed, of, i));
-  }
-
-  long double at(Index matrix, Index y, Index x) const {
-    const Index row = layout.offsets.empty() ? (matrix * shape.rows + y) * shape.cols
-                                             : layout.row(matrix, y, shape.rows);
-    return values.at(static_cast<std::size_t>(row + x));
-  }
-  bool valid(Index matrix, Index y, Index x) const {
-    return mask.empty() ||
-           mask[static_cast<std::size_t>((matrix * shape.rows + y) * shape.cols + x)] != 0;
-  }
-  // Of the valid elements of a matrix.
-  long double mean(Index matrix) const {
-    long double sum = 0, count = 0;
-    for (Index y = 0; y < shape.rows; ++y) {
-      for (Index x = 0; x < shape.cols; ++x) {
-        if (!valid(matrix, y, x)) continue;
-        sum += at(matrix, y, x);
-        ++count;
-      }
-    }
-    return count > 0 ? sum / count : 0;
-  }
-  View view() const {
-    return {layout.offsets.empty() ? nullptr : layout.offsets.data(), layout.pitch};
-  }
-
-  Shape shape;
-  ViewLayout layout;
-  std::vector<T> values;
-  std::vector<std::uint8_t> mask;
-};
-
+// Both sides of a problem in numbers of type T.
 template <typename T>
 struct Sides {
-  Sides(const Problem& q, const std::function<double(Index)>& value)
-      : left(q, Side::left, value),
-        right(q, Side::right, [&](Index i) { return value(i + 1000); }) {}
-  Operand<T> left, right;
+  template <typename Value>
+  Sides(const Problem& q, const Value& value)
+      : left(q, Side::left, [&](Side, Index i) { return T(value(i)); }),
+        right(q, Side::right, [&](Side, Index i) { return T(value(i + 1000)); }) {}
+  FieldInput left, right;
 };
-
-// The elements of an overlap that are valid on both sides.
-struct Products {
-  std::vector<long double> left, right;
-};
-
-template <typename T>
-Products products(const Problem& q, const Sides<T>& of, Pair pair, Index sy, Index sx) {
-  Products found;
-  for (Index y = 0; y < q.left.rows; ++y) {
-    for (Index x = 0; x < q.left.cols; ++x) {
-      Index ry = y + sy, rx = x + sx;
-      if (q.fields.boundary == Boundary::circular) {
-        ry = (ry + 2 * q.right.rows) % q.right.rows;
-        rx = (rx + 2 * q.right.cols) % q.right.cols;
-      }
-      if (ry < 0 || ry >= q.right.rows || rx < 0 || rx >= q.right.cols) continue;
-      if (!of.left.valid(pair.left, y, x) || !of.right.valid(pair.right, ry, rx)) continue;
-      found.left.push_back(of.left.at(pair.left, y, x));
-      found.right.push_back(of.right.at(pair.right, ry, rx));
-    }
-  }
-  return found;
-}
-
-long double mean(const std::vector<long double>& of) {
-  long double sum = 0;
-  for (const long double value : of) sum += value;
-  return sum / static_cast<long double>(of.size());
-}
-
-// The sum of squares about `centre`, or 0 where it is no more than rounding of a constant.
-long double squares(const std::vector<long double>& of, long double centre) {
-  long double sum = 0, farthest = 0;
-  for (const long double value : of) {
-    sum += (value - centre) * (value - centre);
-    farthest = std::max(farthest, std::abs(value));
-  }
-  const long double rounding = 8 * 0x1p-24L * farthest;
-  return sum <= rounding * rounding * static_cast<long double>(of.size()) ? 0 : sum;
-}
-
-struct Value {
-  long double value, scale;  // sum of the absolute products; 1 for a ratio
-};
-
-template <typename T>
-Value value_at(const Problem& q, const Sides<T>& of, Pair pair, const Products& at,
-               std::size_t largest) {
-  const ScoreKind kind = q.fields.score.kind;
-  const std::size_t count = at.left.size();
-  const auto sum = [&](long double left, long double right) {
-    Value result{0, 0};
-    for (std::size_t i = 0; i < count; ++i) {
-      result.value += (at.left[i] - left) * (at.right[i] - right);
-      result.scale += std::abs((at.left[i] - left) * (at.right[i] - right));
-    }
-    return result;
-  };
-  if (kind == ScoreKind::product) return sum(0, 0);
-  const long double left = of.left.mean(pair.left), right = of.right.mean(pair.right);
-  if (kind == ScoreKind::covariance) return sum(left, right);
-  const double least = q.fields.score.min_overlap * static_cast<double>(largest);
-  if (count == 0 || static_cast<double>(count) < least) return {0, 1};
-  const bool centred = kind == ScoreKind::zncc;
-  const long double left_centre = centred ? mean(at.left) : 0;
-  const long double right_centre = centred ? mean(at.right) : 0;
-  const long double norms = squares(at.left, left_centre) * squares(at.right, right_centre);
-  return {norms == 0 ? 0 : sum(left_centre, right_centre).value / std::sqrt(norms), 1};
-}
-
-template <typename T>
-std::vector<Value> expected(const Problem& q, const Sides<T>& of) {
-  std::vector<Value> values;
-  for (Index p = 0; p < q.pairs(); ++p) {
-    std::vector<Products> all;
-    std::size_t largest = 0;
-    for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
-      for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx) {
-        all.push_back(products(q, of, q.pair(p), sy, sx));
-        largest = std::max(largest, all.back().left.size());
-      }
-    }
-    for (const Products& at : all) values.push_back(value_at(q, of, q.pair(p), at, largest));
-  }
-  return values;
-}
 
 template <typename T>
 constexpr Precision kPrecision = sizeof(T) == sizeof(float) ? Precision::fp32 : Precision::fp64;
@@ -186,12 +38,14 @@ std::vector<std::vector<T>> computed(const Problem& q, const std::vector<Sides<T
     set_order(outs.size() + 1);
     outs.emplace_back(static_cast<std::size_t>(q.out_elements()),
                       std::numeric_limits<T>::quiet_NaN());
+    const std::vector<T> left(of.left.array.begin(), of.left.array.end()),
+        right(of.right.array.begin(), of.right.array.end());
     Call call;
-    call.left = of.left.values.data();
-    call.right = of.right.values.data();
+    call.left = left.data();
+    call.right = right.data();
     call.out = outs.back().data();
-    call.left_mask = of.left.mask.empty() ? nullptr : of.left.mask.data();
-    call.right_mask = of.right.mask.empty() ? nullptr : of.right.mask.data();
+    call.left_mask = of.left.mask_data();
+    call.right_mask = of.right.mask_data();
     call.left_view = of.left.view();
     call.right_view = of.right.view();
     plan->compute(call);
@@ -201,28 +55,24 @@ std::vector<std::vector<T>> computed(const Problem& q, const std::vector<Sides<T
 
 template <typename T>
 void expect_right(const Problem& q, const Sides<T>& of, const std::vector<T>& out) {
-  const std::vector<Value> want = expected(q, of);
+  const std::vector<FieldValue> want = field_reference(q, of.left, of.right);
   ASSERT_EQ(out.size(), want.size());
   const double rounding = sizeof(T) == sizeof(float) ? 0x1p-23 : 0x1p-44;
-  // What the reference itself loses of unit noise at an offset of 1e4.
+  // What the reference loses of unit noise at an offset of 1e4.
   const double lost = 1e-14;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    const auto value = static_cast<double>(want[i].value);
-    ASSERT_NEAR(out[i], value, rounding * static_cast<double>(want[i].scale) + lost)
+    ASSERT_NEAR(out[i], want[i].value, rounding * want[i].scale + lost)
         << q.id() << " output " << i << " of " << out.size();
   }
 }
 
-// Uniform in (-1, 1).
-double noise(Index i) {
-  return static_cast<double>(mix(kSeed ^ static_cast<std::uint64_t>(i)) >> 40) * 0x1p-23 - 1;
-}
-double far_noise(Index i) { return 1e4 + noise(i); }
+double drawn(Index i) { return noise(kFieldSeed, i); }
+double far_noise(Index i) { return 1e4 + drawn(i); }
 
 template <typename T>
 void expect_right(const std::string& id) {
   const Problem q = parse_problem(id);
-  const std::vector<Sides<T>> operands = {{q, noise}, {q, far_noise}, {q, noise}};
+  const std::vector<Sides<T>> operands = {{q, drawn}, {q, far_noise}, {q, drawn}};
   const auto outs = computed<T>(q, operands);
   for (std::size_t i = 0; i < outs.size(); ++i) {
     expect_right(q, operands[i], outs[i]);
@@ -298,8 +148,8 @@ TEST_F(Fields, views_of_larger_arrays) {
 
 TEST_F(Fields, masks_without_a_valid_pixel_give_zero) {
   const Problem q = parse_problem("n-to-m/3x4/3x5/2:2/full/score=zncc:0.3/masks=both");
-  std::vector<Sides<float>> operands = {{q, noise}, {q, noise}};
-  // All left ones; of the right ones the second.
+  std::vector<Sides<float>> operands = {{q, drawn}, {q, drawn}};
+  // The masks of all left matrices, and of the second right matrix.
   std::fill(operands[0].left.mask.begin(), operands[0].left.mask.end(), 0);
   std::fill(operands[1].right.mask.begin() + 15, operands[1].right.mask.end(), 0);
   const auto outs = computed<float>(q, operands);
@@ -310,10 +160,10 @@ TEST_F(Fields, masks_without_a_valid_pixel_give_zero) {
 // No sum may read what a mask hides, not even the mean of the matrix.
 TEST_F(Fields, hidden_pixels_may_be_not_a_number) {
   const Problem q = parse_problem("one-to-many/4x6/4x6/1:2/full/score=zncc:0.3/masks=left");
-  std::vector<Sides<float>> operands = {{q, noise}};
-  Operand<float>& left = operands[0].left;
+  std::vector<Sides<float>> operands = {{q, drawn}};
+  FieldInput& left = operands[0].left;
   for (std::size_t i = 0; i < left.mask.size(); ++i) {
-    if (!left.mask[i]) left.values[i] = std::numeric_limits<float>::quiet_NaN();
+    if (!left.mask[i]) left.array[i] = std::numeric_limits<float>::quiet_NaN();
   }
   expect_right(q, operands[0], computed<float>(q, operands)[0]);
 }
@@ -334,13 +184,12 @@ TEST_F(Fields, a_fault_elsewhere_changes_no_bit_of_a_score) {
   for (const std::string fields :
        {"zncc:0.3", "ncc:0.3", "zncc:0.3/masks=left", "zncc:0.3/views=windows"}) {
     const Problem q = parse_problem("one-to-one/4x5/14x16/1:1/valid/score=" + fields);
-    for (const double fault : {-0x1.fffffep127, 1e11, 1e20, -2147483648.0, 65535.0}) {
-      std::vector<Sides<float>> operands = {{q, noise}, {q, noise}, {q, noise}};
-      const auto put = [&](Operand<float>& of, Index rows, Index cols) {
+    for (const float fault : {-0x1.fffffep127f, 1e11f, 1e20f, -2147483648.0f, 65535.0f}) {
+      std::vector<Sides<float>> operands = {{q, drawn}, {q, drawn}, {q, drawn}};
+      const auto put = [&](FieldInput& of, Index rows, Index cols) {
         for (Index y = 0; y < rows; ++y) {
-          const Index row =
-              of.layout.offsets.empty() ? y * of.shape.cols : of.layout.row(0, y, of.shape.rows);
-          std::fill_n(of.values.begin() + row, cols, static_cast<float>(fault));
+          const auto row = static_cast<std::ptrdiff_t>(of.at(0, y, 0));
+          std::fill_n(of.array.begin() + row, cols, fault);
         }
       };
       put(operands[1].right, 1, 1);
@@ -358,7 +207,7 @@ TEST_F(Fields, a_fault_elsewhere_changes_no_bit_of_a_score) {
 
 TEST_F(Fields, both_modes_of_a_bimodal_matrix_have_scores) {
   const Problem q = parse_problem("one-to-one/4x5/14x16/1:1/valid/score=zncc:0.3");
-  const auto bimodal = [](Index i) { return (i >= 1000 && i % 16 < 8 ? 1e4 : 0) + 0.1 * noise(i); };
+  const auto bimodal = [](Index i) { return (i >= 1000 && i % 16 < 8 ? 1e4 : 0) + 0.1 * drawn(i); };
   const std::vector<Sides<float>> operands = {{q, bimodal}};
   const auto outs = computed<float>(q, operands);
   expect_right(q, operands[0], outs[0]);
@@ -369,8 +218,8 @@ TEST_F(Fields, powers_of_two_change_no_bit_of_a_score) {
   for (const char* score : {"ncc:0.3", "zncc:0.3"}) {
     const Problem q =
         parse_problem(std::string("n-to-mn/5x6/7x8/2:2/full/score=") + score + "/masks=right");
-    const auto scaled = [](double by) { return [by](Index i) { return by * noise(i); }; };
-    const auto outs = computed<float>(q, {{q, noise}, {q, scaled(0x1p60)}, {q, scaled(0x1p-60)}});
+    const auto scaled = [](double by) { return [by](Index i) { return by * drawn(i); }; };
+    const auto outs = computed<float>(q, {{q, drawn}, {q, scaled(0x1p60)}, {q, scaled(0x1p-60)}});
     EXPECT_EQ(outs[0], outs[1]) << score;
     EXPECT_EQ(outs[0], outs[2]) << score;
   }

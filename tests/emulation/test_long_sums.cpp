@@ -1,17 +1,6 @@
 // Sums of many products of one sign: those of `plain` points lose more than 3e-6 of the norms' product, those of
 // `blocked` points do not, however the products lie in rows and columns.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "harness/problem/inputs.hpp"
-#include "harness/registry.hpp"
-#include "tests/emulation/emulation.hpp"
-#include "tests/emulation/planned.hpp"
-#include "tests/emulation/sample.hpp"
+#include "tests/emulation/support.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -30,38 +19,22 @@ float drawn(Data data, std::uint64_t side, Index i) {
 double error(const Variant& variant, const Params& point, const std::string& shape,
              Data data = Data::offset) {
   const Problem q = parse_problem("one-to-one/" + shape + "/" + shape + "/1:1/sy:-1..1,sx:-1..0");
-  const Index rows = q.left.rows, cols = q.left.cols;
-  GlobalMemory left(sizeof(float) * static_cast<std::size_t>(q.left_elements())),
-      right(sizeof(float) * static_cast<std::size_t>(q.right_elements()));
-  double left_squares = 0, right_squares = 0;
-  for (Index i = 0; i < rows * cols; ++i) {
-    const double l = left.get<float>()[i] = drawn(data, 1, i);
-    const double r = right.get<float>()[i] = drawn(data, 2, i);
-    left_squares += l * l;
-    right_squares += r * r;
-  }
+  const Operands in(
+      q, [&](Index i) { return drawn(data, 1, i); }, [&](Index i) { return drawn(data, 2, i); });
   Planned planned(variant, q, point);
-  const auto* out = static_cast<const float*>(planned.compute(left.get(), right.get()));
+  const auto* const out = static_cast<const float*>(planned.compute(in));
   double worst = 0;
-  for (Index sy = -1; sy <= 1; ++sy) {
-    for (Index sx = -1; sx <= 0; ++sx, ++out) {
-      double sum = 0;
-      for (Index y = std::max<Index>(0, -sy); y < std::min(rows, rows - sy); ++y) {
-        for (Index x = std::max<Index>(0, -sx); x < std::min(cols, cols - sx); ++x) {
-          sum += static_cast<double>(left.get<float>()[y * cols + x]) *
-                 static_cast<double>(right.get<float>()[(y + sy) * cols + x + sx]);
-        }
-      }
-      worst = worse(worst, std::fabs(static_cast<double>(*out) - sum));
-    }
-  }
-  return worst / std::sqrt(left_squares * right_squares);
+  each_output(q, [&](Index i, Pair, Index sy, Index sx) {
+    const double want = product_sum(q, in.lefts(), in.rights(), sy, sx);
+    worst = worse(worst, std::fabs(double{out[i]} - want));
+  });
+  return worst / std::sqrt(product_sum(q, in.lefts(), in.lefts(), 0, 0) *
+                           product_sum(q, in.rights(), in.rights(), 0, 0));
 }
 
 TEST(LongSums, AreHeldByBlockedPoints) {
   bool met = false;
-  for (const Variant& variant : variants()) {
-    if (variant.source_hash != "emulated") continue;
+  for (const Variant& variant : emulated([](const Variant&) { return true; })) {
     for (const Params& point : emulated_points(variant)) {
       if (!point.has("sums") || point.get("sums") != "blocked") continue;
       if (!variant.supports({parse_problem("one-to-one/64x64/64x64/1:1/full"), point})) continue;

@@ -1,16 +1,8 @@
-// What cufft_normalised does around the library's calls, with transforms by their definition: scores
-// against those of the harness, for every kind of mask.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <complex>
-#include <numbers>
-#include <vector>
-
+// The kernels of cufft_normalised around transforms by their definition: scores against those of the harness, for every
+// kind of mask.
 #include "algorithms/fft/cufft_normalised/pipeline.hpp"
 #include "harness/truth/score.hpp"
-#include "tests/emulation/emulation.hpp"
+#include "tests/emulation/support.hpp"
 
 namespace xcorr::fft {
 namespace {
@@ -44,24 +36,13 @@ struct Definition {
   }
 
   void rows(std::complex<float>* first, Index count, bool is_forward) const {
-    for (Index i = 0; i < count; ++i) line(first + i * at.cols, 1, at.cols, is_forward);
+    for (Index i = 0; i < count; ++i) {
+      emulation::transform_line(first + i * at.cols, 1, at.cols, is_forward);
+    }
   }
   void columns(std::complex<float>* first, Index count, bool is_forward) const {
-    for (Index i = 0; i < count; ++i) line(first + i, count, at.rows, is_forward);
-  }
-  static void line(std::complex<float>* first, Index step, Index count, bool is_forward) {
-    using Complex = std::complex<double>;
-    const auto n = static_cast<std::size_t>(count);
-    std::vector<Complex> in(n), roots(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      in[i] = Complex(first[static_cast<Index>(i) * step]);
-      const double angle = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(n);
-      roots[i] = std::polar(1.0, is_forward ? -angle : angle);
-    }
-    for (std::size_t k = 0; k < n; ++k) {
-      Complex sum = 0;
-      for (std::size_t i = 0; i < n; ++i) sum += in[i] * roots[i * k % n];
-      first[static_cast<Index>(k) * step] = std::complex<float>(sum);
+    for (Index i = 0; i < count; ++i) {
+      emulation::transform_line(first + i, count, at.rows, is_forward);
     }
   }
 };
@@ -89,11 +70,6 @@ struct Inputs {
     for (Index i = 0; i < count; ++i) made.push_back(next(seed) >> 30 ? 1 : 0);
     return made;
   }
-  bool masks_left() const { return q.fields.masks == Masks::left || q.fields.masks == Masks::both; }
-  bool masks_right() const {
-    return q.fields.masks == Masks::right || q.fields.masks == Masks::both;
-  }
-
   std::vector<float> outputs(Index chunk_bytes) {
     const NormalisedLayout at(q, chunk_bytes);
     std::vector<char> workspace(NormalisedMemory(at, 0, Workspace(nullptr)).bytes, '\xff');
@@ -105,8 +81,8 @@ struct Inputs {
     Call call;
     call.left = left.data();
     call.right = right.data();
-    call.left_mask = masks_left() ? left_mask.data() : nullptr;
-    call.right_mask = masks_right() ? right_mask.data() : nullptr;
+    call.left_mask = masks_left(q.fields.masks) ? left_mask.data() : nullptr;
+    call.right_mask = masks_right(q.fields.masks) ? right_mask.data() : nullptr;
     call.out = out.data();
     correlate_normalised(at, memory, call, transforms);
     const std::vector<float> first = out;
@@ -116,14 +92,14 @@ struct Inputs {
     return out;
   }
 
-  // Half of what the bound of scores by transforms allows, and the rounding of the score. Returns the largest error
-  // over the first.
+  // The error is at most half of the bound of scores by transforms plus the rounding of the score. Returns the largest
+  // error relative to the former.
   double check(Index chunk_bytes) {
     ScoreInputs inputs;
     inputs.left.assign(left.begin(), left.end());
     inputs.right.assign(right.begin(), right.end());
-    if (masks_left()) inputs.left_mask = left_mask;
-    if (masks_right()) inputs.right_mask = right_mask;
+    if (masks_left(q.fields.masks)) inputs.left_mask = left_mask;
+    if (masks_right(q.fields.masks)) inputs.right_mask = right_mask;
     inputs.find_facts(q);
     const NormalisedLayout at(q, chunk_bytes);
     const double log2_points = std::log2(static_cast<double>(at.rows * at.cols) + 1);
@@ -197,7 +173,7 @@ TEST(Normalised, AnOffsetCostsNoDigits) {
   }
 }
 
-// Neither their squares nor those of their transforms are floats.
+// The squares of these values and of their transforms are beyond float32.
 TEST(Normalised, ValuesOfAnySizeHaveScores) {
   for (const char* const problem : kProblems) {
     for (const float of_left : {1e18f, 1e-18f, 1e-30f}) {
@@ -211,7 +187,7 @@ TEST(Normalised, ValuesOfAnySizeHaveScores) {
   }
 }
 
-// Neither has rounding errors of the size of the other: planes of both sides are in transforms of their own.
+// No side has rounding errors of the size of the other side: a transform holds planes of one side alone.
 TEST(Normalised, ALargeMatrixCostsASmallOneNoDigits) {
   for (const char* const problem : {"one-to-one/3x3/60x61/1:1/full/score=zncc:0.3",
                                     "one-to-one/60x61/3x3/1:1/full/score=zncc:0.3",

@@ -1,50 +1,23 @@
 // Results of variants that write no surface, but of time series: by the verdict of the harness, and by its
 // reduction of the variant's own surface where outputs are equal, infinite or NaN.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
-#include <limits>
-#include <memory>
 #include <set>
-#include <string>
 #include <tuple>
-#include <vector>
 
-#include "harness/device/device.hpp"
-#include "harness/problem/inputs.hpp"
-#include "harness/problem/results.hpp"
-#include "harness/reduce/reduce.hpp"
-#include "harness/registry.hpp"
 #include "tests/emulation/conformance.hpp"
-#include "tests/emulation/emulation.hpp"
-#include "tests/emulation/planned.hpp"
-#include "tests/emulation/sample.hpp"
+#include "tests/emulation/support.hpp"
 
 namespace xcorr::emulation {
 namespace {
 
-template <typename List, typename Value>
-bool has(const List& list, const Value& value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-
 std::vector<Variant> with_peaks() {
-  std::vector<Variant> found;
-  for (const Variant& v : variants()) {
+  return emulated([](const Variant& v) {
     // test_templates.cpp is for those that take valid windows only.
-    if (v.source_hash == "emulated" && v.family != "time_series" &&
-        has(v.results, ResultKind::peak) && !takes_templates_only(v)) {
-      found.push_back(v);
-    }
-  }
-  return found;
-}
-std::string name_of(const testing::TestParamInfo<Variant>& info) {
-  return info.param.id.substr(info.param.id.find('.') + 1);
+    return v.family != "time_series" && has(v.results, ResultKind::peak) &&
+           !takes_templates_only(v);
+  });
 }
 
 // Sums take too long on the host where there are more products.
@@ -127,16 +100,12 @@ TEST_P(Peaks, are_right_by_the_verdict) {
         met.insert({q.fields.boundary, q.fields.score.kind, q.fields.result.kind});
         const auto truth = device->truth(q, Precision::fp32, GetParam().algorithm_class, 1);
         Planned planned(GetParam(), q, point.front());
-        GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
+        const Operands in(q);
         const bool phase = q.fields.score.kind == ScoreKind::phase;
         const InputKind other = phase ? InputKind::integer : kKinds[turn++ % std::size(kKinds)];
         for (const InputKind kind : {InputKind::zero_mean, other}) {
-          truth->fill(kind, left.get(), right.get());
-          const Check check = truth->check(kind, planned.compute(left.get(), right.get()));
-          EXPECT_TRUE(check.passed())
-              << q.id() << " " << point.front().canonical() << " " << to_string(kind) << ": "
-              << check.first_wrong << "; L2 " << check.rel_l2_error << " of " << check.rel_l2_bound;
-          EXPECT_EQ(truth->changed_inputs(kind, left.get(), right.get()), "") << q.id();
+          expect_verdict(*truth, kind, in, q.id() + " " + point.front().canonical(),
+                         [&] { return planned.compute(in); });
         }
       }
     }
@@ -154,23 +123,6 @@ TEST_P(Peaks, are_right_by_the_verdict) {
   }
 }
 
-bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
-void expect_same_peak(const Problem& q, Index record, const Peak& got, const Peak& want) {
-  const auto expect = [&](bool right_one, const char* what, auto is, auto should) {
-    EXPECT_TRUE(right_one) << q.id() << " record " << record << ": " << what << " is " << is
-                           << ", expected " << should;
-  };
-  expect(same(got.value, want.value), "value", got.value, want.value);
-  expect(got.sy == want.sy, "sy", got.sy, want.sy);
-  expect(got.sx == want.sx, "sx", got.sx, want.sx);
-  expect(std::abs(got.sub_sy - want.sub_sy) <= 1e-6, "sub_sy", got.sub_sy, want.sub_sy);
-  expect(std::abs(got.sub_sx - want.sub_sx) <= 1e-6, "sub_sx", got.sub_sx, want.sub_sx);
-  expect(same(got.second, want.second), "second", got.second, want.second);
-  expect(got.flags == want.flags, "flags", got.flags, want.flags);
-  expect(got.spare == 0, "spare", got.spare, 0);
-}
-
 // Detections in the order of (pair, sy, sx).
 std::vector<Detection> sorted(const void* records, std::size_t capacity) {
   const auto* const header = static_cast<const AboveHeader*>(records);
@@ -185,7 +137,7 @@ bool equal(const Detection& a, const Detection& b) {
   return std::tie(a.pair, a.sy, a.sx, a.value) == std::tie(b.pair, b.sy, b.sx, b.value);
 }
 
-// Some of `want`, as many as the capacity where there are more, each once.
+// The same detections, or as many different ones as the capacity where there are more.
 void expect_same_detections(const Problem& q, const void* got, const void* want) {
   const auto capacity = static_cast<std::size_t>(q.fields.result.capacity);
   const std::vector<Detection> found = sorted(got, capacity), all = sorted(want, capacity);
@@ -216,57 +168,51 @@ void expect_same_sums(const Problem& q, const double* got, const double* want,
   }
 }
 
-// The records of a problem are those that the harness makes of the variant's surface.
+// The records of problems are those that the harness makes of the variant's surface.
 void expect_reduced(const Variant& variant, const std::vector<Problem>& problems,
-                    const Params& params, const std::function<float(Side, Index)>& value) {
-  const Problem& any = problems.front();
-  GlobalMemory left(floats(any.left_elements())), right(floats(any.right_elements()));
-  for (Index i = 0; i < any.left_elements(); ++i) left.get<float>()[i] = value(Side::left, i);
-  for (Index i = 0; i < any.right_elements(); ++i) right.get<float>()[i] = value(Side::right, i);
-  Planned surfaces(variant, any.surface(), params);
-  const void* const surface = surfaces.compute(left.get(), right.get());
+                    const Params& params, const Operands& in) {
+  Planned surfaces(variant, problems.front().surface(), params);
+  const auto* const surface = static_cast<const float*>(surfaces.compute(in));
   for (const Problem& q : problems) {
     Planned planned(variant, q, params);
-    const void* const got = planned.compute(left.get(), right.get());
+    const void* const got = planned.compute(in);
     GlobalMemory want(static_cast<std::size_t>(q.result_bytes(sizeof(float))));
     reduce_on_cpu(q, Precision::fp32, surface, nullptr, want.get());
     if (q.fields.result.kind == ResultKind::sum) {
-      expect_same_sums(q, static_cast<const double*>(got), want.get<double>(),
-                       static_cast<const float*>(surface));
+      expect_same_sums(q, static_cast<const double*>(got), want.get<double>(), surface);
     } else if (q.fields.result.kind == ResultKind::above) {
       expect_same_detections(q, got, want.get());
     } else {
       const Index records = q.result_bytes(sizeof(float)) / static_cast<Index>(sizeof(Peak));
       for (Index i = 0; i < records; ++i) {
-        expect_same_peak(q, i, static_cast<const Peak*>(got)[i], want.get<Peak>()[i]);
+        expect_same_peak(q.id() + " record " + std::to_string(i), planned.peaks()[i],
+                         want.get<Peak>()[i]);
       }
     }
   }
 }
 
-const std::vector<std::string>& shapes_of_reduction() {
-  static const std::vector<std::string> all = {
-      "n-to-mn/32x32/32x32/2:4/full/boundary=circular",
-      "n-to-m/32x32/32x32/2:2/sy:-7..15,sx:3..14/boundary=circular",
-      "one-to-many/32x32/32x32/1:3/sy:-16..-12,sx:-16..15/boundary=circular",
-      "one-to-many/32x32/32x32/1:2/sy:4..4,sx:-2..3/boundary=circular",
-      "one-to-one/48x48/48x48/1:1/full/boundary=circular",
-      "n-to-m/256x256/256x256/1:1/sy:-32..32,sx:-32..32",
-      "n-to-m/3x3/3x3/3:3/full",
-      "n-to-mn/16x16/16x16/2:2/full",
-      "one-to-many/9x5/17x28/1:2/sy:-2..7,sx:0..27",
-      "one-to-many/64x64/64x64/1:2/full/boundary=circular",
-      "one-to-one/60x60/60x60/1:1/full",
-      "n-to-mn/2x30/2x30/3:9/full",
-      "n-to-mn/32x32/32x32/2:2/full",
-      "n-to-m/3x3/50x20/4:5/sy:-2..47,sx:-2..17",
-  };
-  return all;
-}
+const std::string kShapesOfReduction[] = {
+    "n-to-mn/32x32/32x32/2:4/full/boundary=circular",
+    "n-to-m/32x32/32x32/2:2/sy:-7..15,sx:3..14/boundary=circular",
+    "one-to-many/32x32/32x32/1:3/sy:-16..-12,sx:-16..15/boundary=circular",
+    "one-to-many/32x32/32x32/1:2/sy:4..4,sx:-2..3/boundary=circular",
+    "one-to-one/48x48/48x48/1:1/full/boundary=circular",
+    "n-to-m/256x256/256x256/1:1/sy:-32..32,sx:-32..32",
+    "n-to-m/3x3/3x3/3:3/full",
+    "n-to-mn/16x16/16x16/2:2/full",
+    "one-to-many/9x5/17x28/1:2/sy:-2..7,sx:0..27",
+    "one-to-many/64x64/64x64/1:2/full/boundary=circular",
+    "one-to-one/60x60/60x60/1:1/full",
+    "n-to-mn/2x30/2x30/3:9/full",
+    "n-to-mn/32x32/32x32/2:2/full",
+    "n-to-m/3x3/50x20/4:5/sy:-2..47,sx:-2..17",
+};
 
-std::int64_t noise(Side side, Index i) {
-  return static_cast<std::int64_t>(
-      mix(static_cast<std::uint64_t>(i) * 2 + (side == Side::left ? 1 : 0)) >> 33);
+// A number of 0 to 2^31 - 1.
+std::int64_t drawn(Side side, Index i) {
+  return static_cast<std::int64_t>(mix(static_cast<std::uint64_t>(2 * i + (side == Side::left))) >>
+                                   33);
 }
 
 class ReducedPeaks : public Peaks {
@@ -277,7 +223,7 @@ class ReducedPeaks : public Peaks {
     const char* const kOthers[] = {"peaks:3", "above:0.5:100000", "sum", "above:1:7", "peaks:11"};
     Index met = 0;
     std::size_t number = ++calls_;
-    for (const std::string& shapes : shapes_of_reduction()) {
+    for (const std::string& shapes : kShapesOfReduction) {
       if (++number % 2 == 0) continue;
       std::vector<Problem> problems;
       for (const char* const result :
@@ -296,8 +242,11 @@ class ReducedPeaks : public Peaks {
         std::vector<Problem> taken = problems;
         std::erase_if(taken,
                       [&](const Problem& q) { return !GetParam().supports({q, point.front()}); });
+        const Problem& q = problems.front();
         expect_reduced(GetParam(), taken, point.front(),
-                       [&](Side side, Index i) { return value(side, i, problems.front()); });
+                       Operands(
+                           q, [&](Index i) { return value(Side::left, i, q); },
+                           [&](Index i) { return value(Side::right, i, q); }));
       }
       turn_ += met > before;
     }
@@ -313,11 +262,11 @@ INSTANTIATE_TEST_SUITE_P(Variants, ReducedPeaks, testing::ValuesIn(with_peaks())
 // Eighths, whose sums of products are exact: a variant may add up a surface in another order.
 TEST_P(ReducedPeaks, noise_with_and_without_an_offset) {
   expect_all([](Side side, Index i, const Problem&) {
-    return static_cast<float>(noise(side, i) % 17 - 8) / 8;
+    return static_cast<float>(drawn(side, i) % 17 - 8) / 8;
   });
   // A surface that rises towards its middle: many rows are larger than the second peak.
   expect_all([](Side side, Index i, const Problem&) {
-    return 3 + static_cast<float>(noise(side, i) % 8) / 8;
+    return 3 + static_cast<float>(drawn(side, i) % 8) / 8;
   });
 }
 
@@ -328,7 +277,7 @@ TEST_P(ReducedPeaks, equal_outputs) {
     expect_all([=](Side side, Index i, const Problem& q) {
       const Index size = side == Side::left ? q.left.size() : q.right.size();
       if (side == Side::left) return i % size == size / 3 ? 1.0f : 0.0f;
-      return static_cast<float>(noise(side, i) % levels);
+      return static_cast<float>(drawn(side, i) % levels);
     });
   }
 }
@@ -349,8 +298,8 @@ TEST_P(ReducedPeaks, ridges_and_corners) {
   }
 }
 
-// Of a sum of products an infinity, or a NaN among numbers, may reach other outputs when the shifts are
-// cut in another way, as they are for a surface.
+// In a sum of products, an infinity or a NaN among numbers may reach other outputs when the shifts are cut in another way, as
+// they are for a surface.
 TEST_P(ReducedPeaks, outputs_that_are_no_numbers) {
   const bool is_cut = is_definition(GetParam().algorithm_class);
   for (const float odd :
@@ -360,7 +309,7 @@ TEST_P(ReducedPeaks, outputs_that_are_no_numbers) {
       // In the first right matrix only.
       const Index size = q.right.size();
       if (side == Side::right && (is_cut ? i < size : i == size / 2)) return odd;
-      return static_cast<float>(noise(side, i) % 17 - 8) / 8;
+      return static_cast<float>(drawn(side, i) % 17 - 8) / 8;
     });
   }
   expect_all([](Side, Index, const Problem&) { return 0.0f; });
@@ -379,17 +328,17 @@ TEST_P(ReducedPeaks, second_peaks_behind_a_cut) {
       for (std::size_t i = 0; i < (points + 1) / 2; ++i) {
         const std::vector<Params> point = next_point(q);
         if (point.empty()) break;
-        expect_reduced(GetParam(), {q}, point.front(), [&](Side side, Index at) {
-          if (side == Side::left) return 1.0f;
+        const auto value = [&](Index at) {
           const Index pair = at / q.right.size(), in_matrix = at % q.right.size();
           const Index row = in_matrix / q.right.cols, col = in_matrix % q.right.cols;
           const Index along = way * ((along_y ? row : col) - pair - 6);
           const Index across = (along_y ? col : row) - 5;
-          if (along == 0 && across == 0) return 10.0f;
-          if (along == -1 && across == -2) return 9.0f;
-          if (along == -2 && across == 2) return 8.0f;
-          return along == -5 && across == 0 ? 7.0f : 0.0f;
-        });
+          if (along == 0 && across == 0) return 10;
+          if (along == -1 && across == -2) return 9;
+          if (along == -2 && across == 2) return 8;
+          return along == -5 && across == 0 ? 7 : 0;
+        };
+        expect_reduced(GetParam(), {q}, point.front(), Operands(q, [](Index) { return 1; }, value));
       }
     }
   }
@@ -403,22 +352,20 @@ TEST_P(ReducedPeaks, a_nan_far_from_the_peak) {
   for (std::size_t i = 0; i < points.size(); ++i) {
     const std::vector<Params> point = next_point(q);
     ASSERT_FALSE(point.empty());
-    GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
-    left.get<float>()[0] = 1;
-    for (Index e = 0; e < q.right_elements(); ++e) {
-      const Index at = e % q.right.size();
-      right.get<float>()[e] = at == 3 * q.right.cols + 3 ? 10.0f : 0.0f;
-      if (at == 58 * q.right.cols + 57) {
-        right.get<float>()[e] = std::numeric_limits<float>::quiet_NaN();
-      }
-    }
+    const Operands in(
+        q, [](Index) { return 1; },
+        [&](Index e) {
+          const Index at = e % q.right.size();
+          return at == 58 * q.right.cols + 57 ? std::nan("")
+                 : at == 3 * q.right.cols + 3 ? 10.0
+                                              : 0.0;
+        });
     Planned planned(GetParam(), q, point.front());
-    const auto* const peaks = static_cast<const Peak*>(planned.compute(left.get(), right.get()));
+    const auto* const peaks = static_cast<const Peak*>(planned.compute(in));
     for (Index p = 0; p < q.pairs(); ++p) {
-      EXPECT_EQ(peaks[p].value, 10) << point.front().canonical();
-      EXPECT_EQ(peaks[p].sy, 3) << point.front().canonical();
-      EXPECT_EQ(peaks[p].sx, 3) << point.front().canonical();
-      EXPECT_EQ(peaks[p].flags, std::uint32_t{kPeakNotFinite}) << point.front().canonical();
+      EXPECT_EQ(std::tuple(peaks[p].value, peaks[p].sy, peaks[p].sx, peaks[p].flags),
+                std::tuple(10, 3, 3, std::uint32_t{kPeakNotFinite}))
+          << point.front().canonical();
     }
   }
 }
@@ -433,25 +380,18 @@ TEST_P(Peaks, phase_leaves_empty_bins_alone) {
     if (point.empty()) continue;
     const Index n = q.left.rows;
     const auto wave = [n](Index at) {
-      return std::cos(2 * 3.14159265358979323846 * static_cast<double>(at) /
-                      static_cast<double>(n));
+      return std::cos(2 * std::numbers::pi * static_cast<double>(at) / static_cast<double>(n));
     };
-    GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
-    for (Index i = 0; i < q.left_elements(); ++i) {
-      left.get<float>()[i] = static_cast<float>(1 + wave(i / n) + wave(i));
-    }
-    for (Index i = 0; i < n * n; ++i) {
-      right.get<float>()[i] = static_cast<float>(1 + wave(i / n - 3) + wave(i - 5));
-    }
+    const Operands in(
+        q, [&](Index i) { return 1 + wave(i / n) + wave(i); },
+        [&](Index i) { return 1 + wave(i / n - 3) + wave(i - 5); });
     Planned planned(GetParam(), q, point.front());
-    const auto* const out = static_cast<const float*>(planned.compute(left.get(), right.get()));
+    const auto* const out = static_cast<const float*>(planned.compute(in));
     double worst = 0;
-    for (Index i = 0; i < q.out_elements(); ++i) {
-      const Index sy = q.window.sy.first + i / n % n, sx = q.window.sx.first + i % n;
+    each_output(q, [&](Index i, Pair, Index sy, Index sx) {
       const double want = 2 * wave(sy - 3) + 2 * wave(sx - 5);
-      worst =
-          worse(worst, std::abs(static_cast<double>(out[i]) * static_cast<double>(n * n) - want));
-    }
+      worst = worse(worst, std::abs(double{out[i]} * static_cast<double>(n * n) - want));
+    });
     EXPECT_LT(worst, 0.5) << q.id();
   }
 }
@@ -469,23 +409,22 @@ TEST_P(Peaks, DISABLED_peaks_of_files) {
     const Problem q = parse_problem(id);
     const std::vector<Params> point = next_point(q);
     if (point.empty()) continue;
-    GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
+    const Operands operands(q);
     const auto read = [&](const char* side, const GlobalMemory& to, Index elements) {
       std::ifstream file(in + number + "." + side, std::ios::binary);
       file.read(to.get<char>(), static_cast<std::streamsize>(floats(elements)));
       EXPECT_TRUE(file) << number << "." << side;
     };
-    read("left", left, q.left_elements());
-    read("right", right, q.right_elements());
+    read("left", operands.left, q.left_elements());
+    read("right", operands.right, q.right_elements());
     Planned planned(GetParam(), q, point.front());
     std::ofstream out(in + number + ".peak." + GetParam().id, std::ios::binary);
-    out.write(static_cast<const char*>(planned.compute(left.get(), right.get())),
-              q.result_bytes(sizeof(float)));
+    out.write(static_cast<const char*>(planned.compute(operands)), q.result_bytes(sizeof(float)));
     EXPECT_TRUE(out) << number;
   }
 }
 
-// What a variant does not compute it refuses with a reason.
+// A variant refuses with a reason what it does not compute.
 TEST_P(Peaks, refusals_have_a_reason) {
   for (const char* const result : {"peak:upsample=4", "above:8mad:100"}) {
     const Problem q = parse_problem("one-to-one/8x8/8x8/1:1/full/result=" + std::string(result));

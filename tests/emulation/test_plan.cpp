@@ -89,20 +89,5 @@ TEST(DevicePlan, asks_for_shared_memory_beyond_what_every_device_has) {
             "a tile: 98305 bytes of shared memory, and a block has 98304");
 }
 
-TEST(Pairs, follow_the_one_pairing_of_a_problem) {
-  for (const Problem& q :
-       {make_problem(Form::one_to_one, {2, 2}, {2, 2}, 1, 1, "full"), one_to_many(5),
-        make_problem(Form::n_to_mn, {2, 2}, {2, 2}, 3, 12, "full"),
-        make_problem(Form::n_to_m, {2, 2}, {2, 2}, 3, 4, "full")}) {
-    const Pairing pairing(q);
-    for (Index p = 0; p < q.pairs(); ++p) {
-      const Pair pair = pairing.pair(static_cast<std::uint32_t>(p)), wanted = q.pair(p);
-      EXPECT_EQ(pair.left, wanted.left) << q.id() << " " << p;
-      EXPECT_EQ(pair.right, wanted.right) << q.id() << " " << p;
-      EXPECT_EQ(pair.right, p - p / rights_of_a_left(q) * rights_back(q)) << q.id() << " " << p;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace xcorr::emulation

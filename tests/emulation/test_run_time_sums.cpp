@@ -1,16 +1,10 @@
 // The sums over tiles that template_pearson_jit compiles at run time: emulated, with the sizes of some problems,
 // against their definition; and the text, by NVRTC where there is one, which needs no GPU.
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <regex>
-#include <string>
-#include <vector>
 
 #include "algorithms/template_matching/template_pearson_jit/run_time_compiler.hpp"
 #include "algorithms/template_matching/template_pearson_jit/sizes.hpp"
-#include "harness/problem/inputs.hpp"
-#include "tests/emulation/emulation.hpp"
+#include "tests/emulation/support.hpp"
 
 namespace xcorr::template_matching {
 namespace {
@@ -40,9 +34,7 @@ void kernel(RunTimeArguments a) {
   tile_sums<C, kPass>(a);
 }
 
-double noise(Index i) {
-  return static_cast<double>(mix(23 ^ static_cast<std::uint64_t>(i)) >> 40) * 0x1p-23 - 1;
-}
+double noise(Index i) { return emulation::noise(23, i); }
 
 // The sums of all tiles, by pairs or frames, and by shifts.
 template <typename C, int kPass>

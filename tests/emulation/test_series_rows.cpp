@@ -1,15 +1,7 @@
-// What timeseries_cufft and timeseries_cublas do around the libraries' calls: the first with
-// transforms by their definition, the second with sums.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <complex>
-#include <numbers>
-#include <vector>
-
+// The kernels of timeseries_cufft around transforms by their definition, and of timeseries_cublas around sums.
 #include "algorithms/time_series/timeseries_cublas/hankel.hpp"
 #include "algorithms/time_series/timeseries_cufft/pipeline.hpp"
-#include "tests/emulation/emulation.hpp"
+#include "tests/emulation/support.hpp"
 
 namespace xcorr::time_series {
 namespace {
@@ -28,24 +20,15 @@ struct Definition {
   }
   void transform(float* row, bool is_forward) const {
     auto* const bins = reinterpret_cast<std::complex<float>*>(row);
-    const auto root = [this](Index k) {
-      return std::polar(1.0,
-                        2 * std::numbers::pi * static_cast<double>(k % n) / static_cast<double>(n));
-    };
-    std::vector<std::complex<double>> in, out(static_cast<std::size_t>(n));
+    std::vector<std::complex<double>> line;
     for (Index i = 0; i < n; ++i) {
-      in.emplace_back(is_forward   ? std::complex<float>(row[i])
-                      : 2 * i <= n ? bins[i]
-                                   : std::conj(bins[n - i]));
+      line.emplace_back(is_forward   ? std::complex<float>(row[i])
+                        : 2 * i <= n ? bins[i]
+                                     : std::conj(bins[n - i]));
     }
+    emulation::transform_line(line.data(), 1, n, is_forward);
     for (Index k = 0; k < n; ++k) {
-      for (Index i = 0; i < n; ++i) {
-        const std::complex<double> w = root(i * k), x = in[static_cast<std::size_t>(i)];
-        out[static_cast<std::size_t>(k)] += x * (is_forward ? std::conj(w) : w);
-      }
-    }
-    for (Index k = 0; k < n; ++k) {
-      const std::complex<double> value = out[static_cast<std::size_t>(k)];
+      const std::complex<double> value = line[static_cast<std::size_t>(k)];
       if (!is_forward) row[k] = static_cast<float>(value.real());
       if (is_forward && 2 * k <= n) bins[k] = std::complex<float>(value);
     }
@@ -65,15 +48,9 @@ struct Inputs {
   explicit Inputs(const Problem& problem)
       : q(problem), left(integers(q.left_elements(), 1)), right(integers(q.right_elements(), 2)) {}
 
-  float output(Index i, Index shift) const {
-    float sum = 0;
-    for (Index c = 0; c < q.left.rows; ++c) {
-      for (Index t = 0; t < q.left.cols; ++t) {
-        sum += left[static_cast<std::size_t>((i * q.left.rows + c) * q.left.cols + t)] *
-               right[static_cast<std::size_t>(c * q.right.cols + q.window.sx.first + shift + t)];
-      }
-    }
-    return sum;
+  double output(Index i, Index shift) const {
+    return emulation::product_sum(q, left.data() + i * q.left.size(), right.data(), 0,
+                                  q.window.sx.first + shift);
   }
 
   Problem q;

@@ -1,40 +1,37 @@
-// Scores and peaks of the emulated variants for templates in frames: by the verdict of the harness, by
-// its own reduction of the variant's own surface, and by loops in long double where inputs are ones that
-// float32 sums or differences of large sums get wrong.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
+// Scores and peaks of the emulated variants for templates in frames: by the verdict of the harness, by its reduction of
+// the variant's surface, and by loops in long double for inputs that float32 sums or differences of large sums get wrong.
 #include <functional>
-#include <limits>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include "harness/device/device.hpp"
-#include "harness/problem/inputs.hpp"
-#include "harness/problem/results.hpp"
-#include "harness/reduce/reduce.hpp"
-#include "harness/registry.hpp"
-#include "tests/emulation/conformance.hpp"
-#include "tests/emulation/emulation.hpp"
-#include "tests/emulation/global_memory.hpp"
-#include "tests/emulation/sample.hpp"
 #include "tests/emulation/templates.hpp"
 
 namespace xcorr::emulation {
 namespace {
 
-using Templates = ForTemplates;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// A transform spreads what it meets over its tile; the largest tile has 192 columns.
+constexpr Index kTile = 192;
+
+class Templates : public ForTemplates {
+ protected:
+  void expect_right(const Problem& q, const Params& params, std::uint64_t seed,
+                    const std::vector<InputKind>& kinds) {
+    const std::unique_ptr<Device> device = open_cpu();
+    const auto truth = device->truth(q, Precision::fp32, GetParam().algorithm_class, seed);
+    const Operands in(q);
+    for (const InputKind kind : kinds) {
+      truth->fill(kind, in.left.get(), in.right.get());
+      const auto got = computed(q, params, in);
+      if (!got) return;
+      expect_verdict(*truth, kind, in, q.id() + " " + params.canonical(),
+                     [&] { return got->surface(); });
+    }
+  }
+};
 // A program for one mutant has the kernels of one variant.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Templates);
-INSTANTIATE_TEST_SUITE_P(Variants, Templates, testing::ValuesIn(for_templates()),
-                         [](const auto& info) {
-                           return info.param.id.substr(info.param.id.find('.') + 1);
-                         });
+INSTANTIATE_TEST_SUITE_P(Variants, Templates, testing::ValuesIn(for_templates()), name_of);
 
 TEST_P(Templates, are_right_by_the_verdict) {
-  const std::unique_ptr<Device> device = open_cpu();
   constexpr InputKind kKinds[] = {InputKind::integer,  InputKind::offset,  InputKind::outlier,
                                   InputKind::constant, InputKind::uniform, InputKind::alternating,
                                   InputKind::fill,     InputKind::bimodal, InputKind::contrast,
@@ -53,40 +50,20 @@ TEST_P(Templates, are_right_by_the_verdict) {
       if (turn++ % 2 == 1 && shapes.find("n-to-mn") == std::string::npos) continue;
       const Problem q = parse_problem(shapes + fields);
       for (const Params& params : point_for(q)) {
-        const auto truth = device->truth(q, Precision::fp32, GetParam().algorithm_class, 1);
-        GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
-        for (const InputKind kind : {InputKind::zero_mean, kKinds[turn / 2 % std::size(kKinds)]}) {
-          truth->fill(kind, left.get(), right.get());
-          const Computed computed(GetParam(), q, params, left.get(), right.get());
-          if (!computed.done) break;
-          const Check check = truth->check(kind, computed.out->get());
-          EXPECT_TRUE(check.passed())
-              << q.id() << " " << params.canonical() << " " << to_string(kind) << ": "
-              << check.first_wrong << "; L2 " << check.rel_l2_error << " of " << check.rel_l2_bound;
-          EXPECT_EQ(truth->changed_inputs(kind, left.get(), right.get()), "") << q.id();
-        }
+        expect_right(q, params, 1, {InputKind::zero_mean, kKinds[turn / 2 % std::size(kKinds)]});
       }
     }
   }
 }
 
-// More templates, frames and pairs than a launch has blocks for: a block takes several, more than two of them.
-// The limits of these launches are small under emulation.
+// More templates, frames and pairs than a launch has blocks: a block takes several. The limits of these launches are
+// small under emulation.
 TEST_P(Templates, many_templates_and_frames_are_taken_in_turns) {
-  const std::unique_ptr<Device> device = open_cpu();
   for (const char* const id : {"n-to-m/3x4/9x11/7:7/valid/score=zncc:0.3/result=peak",
                                "n-to-mn/3x4/9x11/7:7/valid/score=zncc:0.3/result=peak",
                                "n-to-mn/3x4/9x11/7:7/valid/score=zncc:0.3"}) {
     const Problem q = parse_problem(id);
-    for (const Params& params : points_for(q)) {
-      const auto truth = device->truth(q, Precision::fp32, GetParam().algorithm_class, 1);
-      GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
-      truth->fill(InputKind::zero_mean, left.get(), right.get());
-      const Computed computed(GetParam(), q, params, left.get(), right.get());
-      if (!computed.done) continue;
-      const Check check = truth->check(InputKind::zero_mean, computed.out->get());
-      EXPECT_TRUE(check.passed()) << id << " " << params.canonical() << ": " << check.first_wrong;
-    }
+    for (const Params& params : points_for(q)) expect_right(q, params, 1, {InputKind::zero_mean});
   }
 }
 
@@ -94,46 +71,24 @@ TEST_P(Templates, many_templates_and_frames_are_taken_in_turns) {
 TEST_P(Templates, ncc_of_constants_keeps_its_digits) {
   const Variant& v = GetParam();
   if (!has(v.scores, ScoreKind::ncc)) GTEST_SKIP() << "no ncc";
-  const std::unique_ptr<Device> device = open_cpu();
   // So many shifts that a thread has all products of its part.
-  for (const char* const shapes : {"8x8/75x72", "16x16/83x80", "24x40/88x104"}) {
-    const Problem q =
-        parse_problem("one-to-one/" + std::string(shapes) + "/1:1/valid/score=ncc:0.3");
-    for (const Params& params : emulated_points(v)) {
-      if (!v.supports({q, params})) continue;
-      for (const std::uint64_t seed : {1, 2}) {
-        const auto truth = device->truth(q, Precision::fp32, v.algorithm_class, seed);
-        GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
-        truth->fill(InputKind::constant, left.get(), right.get());
-        const Computed computed(v, q, params, left.get(), right.get());
-        if (!computed.done) break;
-        const Check check = truth->check(InputKind::constant, computed.out->get());
-        EXPECT_TRUE(check.passed())
-            << q.id() << " " << params.canonical() << " seed " << seed << ": " << check.first_wrong
-            << "; L2 " << check.rel_l2_error << " of " << check.rel_l2_bound;
-      }
+  for (const std::string shapes : {"8x8/75x72", "16x16/83x80", "24x40/88x104"}) {
+    const Problem q = parse_problem("one-to-one/" + shapes + "/1:1/valid/score=ncc:0.3");
+    for (const Params& params : points_that_take(v, q)) {
+      for (const std::uint64_t seed : {1, 2}) expect_right(q, params, seed, {InputKind::constant});
     }
   }
 }
 
 // An offset that is ten thousand times the noise costs no more than 1e-4; neither does a ramp.
 TEST_P(Templates, offsets_and_ramps_cost_no_digits) {
-  for (const int ramp : {0, 1}) {
+  for (const double ramp : {0, 20}) {
     for (const std::string shapes : {"12x11/24x31", "17x11/25x31"}) {
-      Scene scene(
+      const Scene scene(
           "n-to-m/" + shapes + "/2:1/valid/score=zncc:0.3", [](Index i) { return 1e4 + noise(i); },
-          [&](Index y, Index x) {
-            return 1e4 + static_cast<double>(ramp) * 20 * static_cast<double>(y + x) +
-                   noise(7000 + y * 31 + x);
-          });
-      for (const Params& params : points_for(scene.q)) {
-        const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
-        if (!got.done) continue;
-        for (Index i = 0; i < scene.q.out_elements(); ++i) {
-          ASSERT_NEAR(got.surface()[i], scene.score(i), 1e-4)
-              << scene.q.id() << " " << params.canonical() << " output " << i;
-        }
-      }
+          [&](Index y, Index x, double n) { return 1e4 + ramp * static_cast<double>(y + x) + n; });
+      each_score(scene, points_for(scene.q), "ramp " + std::to_string(ramp),
+                 [&](Index i, float got) { ASSERT_NEAR(got, scene.score(i), 1e-4); });
     }
   }
 }
@@ -142,40 +97,27 @@ TEST_P(Templates, offsets_and_ramps_cost_no_digits) {
 TEST_P(Templates, an_outlier_costs_digits_only_where_it_is) {
   if (!is_definition(GetParam().algorithm_class)) GTEST_SKIP() << "a transform";
   for (const std::string shapes : {"6x7/40x41", "16x7/40x41"}) {
-    Scene scene(
-        "one-to-one/" + shapes + "/1:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
-        [&](Index y, Index x) { return y == 21 && x == 23 ? 1e6 : noise(7000 + y * 41 + x); });
-    for (const Params& params : points_for(scene.q)) {
-      const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
-      if (!got.done) continue;
-      for (Index i = 0; i < scene.q.out_elements(); ++i) {
-        ASSERT_NEAR(got.surface()[i], scene.score(i), 3e-5)
-            << scene.q.id() << " " << params.canonical() << " output " << i;
-      }
-    }
+    const Scene scene(shapes,
+                      [](Index y, Index x, double n) { return y == 21 && x == 23 ? 1e6 : n; });
+    each_score(scene, points_for(scene.q), "",
+               [&](Index i, float got) { ASSERT_NEAR(got, scene.score(i), 3e-5); });
   }
 }
 
-// An infinity spoils what is near it, and with transforms its tile; what is known of the frame as a whole stays right.
+// An infinity spoils what is near it, and with transforms its tile. What is known of the frame as a whole stays right.
 TEST_P(Templates, an_infinity_spoils_nothing_far_away) {
   for (const std::string shapes : {"6x7/12x260", "17x7/20x260"}) {
-    Scene scene(
-        "one-to-one/" + shapes + "/1:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
-        [&](Index y, Index x) {
-          if (y == 0 && x == 0) return std::numeric_limits<double>::infinity();
-          return x > 240 ? 100 : 100 + noise(7000 + y * 260 + x);
-        });
+    const Scene scene(shapes, [&](Index y, Index x, double n) {
+      return y == 0 && x == 0 ? kInfinity : x > 240 ? 100 : 100 + n;
+    });
     for (const Params& params : points_for(scene.q)) {
-      const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
-      if (!got.done) continue;
-      const Index of_tile = params.has("tile") ? params.get_int("tile") : 192;
-      for (Index i = 0; i < scene.q.out_elements(); ++i) {
+      const Index of_tile = params.has("tile") ? params.get_int("tile") : kTile;
+      each_score(scene, {params}, "", [&](Index i, float got) {
         const Index sx = i % scene.q.out_cols();
-        if (sx < of_tile) continue;
+        if (sx < of_tile) return;
         const double want = sx > 240 ? 0 : scene.score(i);
-        ASSERT_NEAR(got.surface()[i], want, want == 0 ? 0 : 1e-4)
-            << scene.q.id() << " " << params.canonical() << " " << i;
-      }
+        ASSERT_NEAR(got, want, want == 0 ? 0 : 1e-4);
+      });
     }
   }
 }
@@ -183,27 +125,17 @@ TEST_P(Templates, an_infinity_spoils_nothing_far_away) {
 // Columns of very large values, or of infinities, cost few digits elsewhere, whether a kernel goes by the frame's mean
 // or by the median of nine values in three columns.
 TEST_P(Templates, columns_of_outliers_spoil_nothing_far_away) {
-  struct Case {
-    double value;
-    Index last;  // of the columns 100, 300, 500
-  };
-  for (const Case& of : {Case{1e7, 100}, Case{std::numeric_limits<double>::infinity(), 300}}) {
+  // The value, and the last of the columns 100, 300, 500 that has it.
+  for (const auto& [value, last] : {std::pair{1e7, Index{100}}, {kInfinity, 300}}) {
     for (const std::string shapes : {"6x7/12x600", "17x7/19x600"}) {
-      Scene scene(
-          "one-to-one/" + shapes + "/1:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
-          [&](Index y, Index x) {
-            return x % 200 == 100 && x <= of.last ? of.value : 5 + noise(7000 + y * 600 + x);
-          });
-      for (const Params& params : points_for(scene.q)) {
-        const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
-        if (!got.done) continue;
-        for (Index i = 0; i < scene.q.out_elements(); ++i) {
-          // A tile that begins before the last of these columns is spoiled; the largest has 192.
-          if (i % scene.q.out_cols() < of.last + 192) continue;
-          ASSERT_NEAR(got.surface()[i], scene.score(i), 1e-3)
-              << scene.q.id() << " " << params.canonical() << " " << i;
-        }
-      }
+      const Scene scene(shapes, [&](Index, Index x, double n) {
+        return x % 200 == 100 && x <= last ? value : 5 + n;
+      });
+      each_score(scene, points_for(scene.q), "columns of " + std::to_string(value),
+                 [&](Index i, float got) {
+                   if (i % scene.q.out_cols() < last + kTile) return;
+                   ASSERT_NEAR(got, scene.score(i), 1e-3);
+                 });
     }
   }
 }
@@ -213,17 +145,14 @@ TEST_P(Templates, a_power_of_two_changes_no_bit) {
     for (const std::string shapes : {"9x8/20x27", "18x8/25x27"}) {
       std::vector<float> first;
       const std::string id = "n-to-m/" + shapes + "/2:1/valid/score=" + score;
-      const std::vector<Params> points = points_for(parse_problem(id));
-      for (const Params& params : points) {
+      for (const Params& params : points_for(parse_problem(id))) {
         for (const int power : {0, 60, -60, 100, -90}) {
-          Scene scene(
+          const Scene scene(
               id, [&](Index i) { return std::ldexp(noise(i) + 2, power); },
-              [&](Index y, Index x) {
-                return std::ldexp(noise(7000 + y * 27 + x) + 3, -power / 2);
-              });
-          const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
-          if (!got.done) continue;
-          const std::vector<float> scores(got.surface(), got.surface() + scene.q.out_elements());
+              [&](Index, Index, double n) { return std::ldexp(n + 3, -power / 2); });
+          const auto got = computed(scene.q, params, scene.in);
+          if (!got) continue;
+          const std::vector<float> scores(got->surface(), got->surface() + scene.q.out_elements());
           if (power == 0) first = scores;
           EXPECT_EQ(scores, first) << id << " " << params.canonical() << " times 2^" << power;
         }
@@ -238,76 +167,59 @@ TEST_P(Templates, what_is_constant_correlates_with_nothing) {
   const double limit = is_definition(GetParam().algorithm_class) ? 1e-4 : 3e-4;
   for (const Index rows : {5, 17}) {
     const Index first = rows + 7, last = first + rows + 3;
-    Scene scene(
+    const Scene scene(
         "n-to-m/" + std::to_string(rows) + "x6/" + std::to_string(last + 10) +
             "x33/2:1/valid/score=zncc:0.3",
         [=](Index i) { return i < 6 * rows ? noise(i) : 0.1; },  // the second template is constant
-        [=](Index y, Index x) {
-          return y < first ? 0.1 : y < last ? 1000.1 : 1000 + noise(7000 + y * 33 + x);
-        });
-    for (const Params& params : points_for(scene.q)) {
-      const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
-      if (!got.done) continue;
-      const Index size = scene.q.out_size(), cols = scene.q.out_cols();
-      for (Index i = 0; i < 2 * size; ++i) {
-        const Index y = i % size / cols;
-        const bool constant = i >= size || y + rows <= first || (y >= first && y + rows <= last);
-        const double want = constant ? 0 : scene.score(i);
-        ASSERT_NEAR(got.surface()[i], want, constant ? 0 : limit)
-            << scene.q.id() << " " << params.canonical() << " " << i;
-      }
-    }
+        [=](Index y, Index, double n) { return y < first  ? 0.1
+                                               : y < last ? 1000.1
+                                                          : 1000 + n; });
+    each_score(scene, points_for(scene.q), "", [&](Index i, float got) {
+      const Index y = i % scene.q.out_size() / scene.q.out_cols();
+      const bool constant =
+          i >= scene.q.out_size() || y + rows <= first || (y >= first && y + rows <= last);
+      ASSERT_NEAR(got, constant ? 0 : scene.score(i), constant ? 0 : limit);
+    });
   }
 }
 
-// Constant is what differs by no more than rounding, measured by how far it is from the mean of the frame.
+// A window is constant where it differs by no more than rounding, relative to its distance from the mean of the frame.
 TEST_P(Templates, what_differs_by_rounding_is_constant) {
   for (const std::string shapes : {"5x6/30x33", "17x6/30x33"}) {
-    Scene scene(
-        "one-to-one/" + shapes + "/1:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
-        [](Index y, Index x) { return y < 24 ? 1000 + (y + x) % 2 * 0x1p-14 : noise(y * 33 + x); });
-    for (const Params& params : points_for(scene.q)) {
-      const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
-      if (!got.done) continue;
-      for (Index i = 0; i < scene.q.out_elements(); ++i) {
-        if (i / scene.q.out_cols() + scene.q.left.rows > 24) continue;
-        ASSERT_EQ(got.surface()[i], 0.0f) << scene.q.id() << " " << params.canonical() << " " << i;
-      }
-    }
+    const Scene scene(shapes, [](Index y, Index x, double n) {
+      return y < 24 ? 1000 + static_cast<double>((y + x) % 2) * 0x1p-14 : n;
+    });
+    each_score(scene, points_for(scene.q), "", [&](Index i, float got) {
+      if (i / scene.q.out_cols() + scene.q.left.rows > 24) return;
+      ASSERT_EQ(got, 0.0f);
+    });
   }
 }
 
 // The same where a window has many elements, whose sum float32 would round in one direction.
 TEST_P(Templates, large_constant_windows_are_constant) {
-  Scene scene(
-      "one-to-one/45x30/50x34/1:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
-      [](Index y, Index x) { return y < 47 ? 1000.1 : noise(7000 + y * 34 + x); });
-  for (const Params& params : points_for(scene.q)) {
-    const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
-    if (!got.done) continue;
-    for (Index i = 0; i < scene.q.out_elements(); ++i) {
-      const double want = i / scene.q.out_cols() + 45 <= 47 ? 0 : scene.score(i);
-      ASSERT_NEAR(got.surface()[i], want, want == 0 ? 0 : 1e-4) << params.canonical() << " " << i;
-    }
-  }
+  const Scene scene("45x30/50x34", [](Index y, Index, double n) { return y < 47 ? 1000.1 : n; });
+  each_score(scene, points_for(scene.q), "", [&](Index i, float got) {
+    const double want = i / scene.q.out_cols() + 45 <= 47 ? 0 : scene.score(i);
+    ASSERT_NEAR(got, want, want == 0 ? 0 : 1e-4);
+  });
 }
 
-bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
-// Records are those that the harness makes of the variant's own surface: with equal outputs, infinities,
-// NaN, second peaks near the first one and far away.
+// Records are those that the harness makes of the variant's surface: with equal outputs, infinities, NaN, second peaks
+// near the first one and far away.
 TEST_P(Templates, peaks_are_those_of_the_surface) {
-  using Value = std::function<double(Index, Index)>;
-  const float nan = std::numeric_limits<float>::quiet_NaN(),
-              infinity = std::numeric_limits<float>::infinity();
+  using Value = std::function<double(Index, Index, double)>;
+  const auto with_one = [](double value) -> Value {
+    return [=](Index y, Index x, double n) { return y == 7 && x == 8 ? value : n; };
+  };
   const std::vector<Value> values = {
-      [](Index y, Index x) { return noise(7000 + y * 97 + x); },
-      [](Index y, Index x) { return static_cast<double>((y * 97 + x) * 40503 % 3); },
-      [](Index y, Index x) { return static_cast<double>((y / 3 + x / 3) % 2); },
-      [](Index y, Index x) { return -static_cast<double>(y * y + x * x); },
-      [](Index, Index) { return 0.0; },
-      [=](Index y, Index x) { return y == 7 && x == 8 ? nan : noise(7000 + y * 97 + x); },
-      [=](Index y, Index x) { return y == 7 && x == 8 ? infinity : noise(7000 + y * 97 + x); },
+      [](Index, Index, double n) { return n; },
+      [](Index y, Index x, double) { return static_cast<double>((y * 97 + x) * 40503 % 3); },
+      [](Index y, Index x, double) { return static_cast<double>((y / 3 + x / 3) % 2); },
+      [](Index y, Index x, double) { return -static_cast<double>(y * y + x * x); },
+      [](Index, Index, double) { return 0.0; },
+      with_one(std::nan("")),
+      with_one(kInfinity),
   };
   // The third is two tiles of a transform of 64, of which the second has no local maximum where the surface falls.
   for (const std::string shapes :
@@ -316,30 +228,14 @@ TEST_P(Templates, peaks_are_those_of_the_surface) {
     std::size_t turn = 0;
     for (const Value& value : values) {
       const std::string fit = turn++ % 2 == 0 ? "" : ":gaussian";
-      Scene scene(
+      const Scene scene(
           shapes + "/result=peak" + fit, [](Index i) { return i % 12 == 0 ? 1.0 : 0.0; }, value);
       for (const Params& params : point_for(scene.q)) {
-        const void *const left = scene.left.get(), *const right = scene.right.get();
-        const Computed surface(GetParam(), scene.q.surface(), params, left, right),
-            got(GetParam(), scene.q, params, left, right, 9);
-        if (!surface.done || !got.done) continue;
-        std::vector<Peak> want(static_cast<std::size_t>(scene.q.pairs()));
-        reduce_on_cpu(scene.q, Precision::fp32, surface.surface(), nullptr, want.data());
-        for (std::size_t p = 0; p < want.size(); ++p) {
-          const Peak& is = got.peaks()[p];
-          const std::string where = scene.q.id() + " " + params.canonical() + " inputs " +
-                                    std::to_string(turn) + " pair " + std::to_string(p);
-          EXPECT_TRUE(same(is.value, want[p].value))
-              << where << ": " << is.value << ", not " << want[p].value;
-          EXPECT_EQ(is.sy, want[p].sy) << where;
-          EXPECT_EQ(is.sx, want[p].sx) << where;
-          EXPECT_NEAR(is.sub_sy, want[p].sub_sy, 1e-6) << where;
-          EXPECT_NEAR(is.sub_sx, want[p].sub_sx, 1e-6) << where;
-          EXPECT_TRUE(same(is.second, want[p].second))
-              << where << ": " << is.second << ", not " << want[p].second;
-          EXPECT_EQ(is.flags, want[p].flags) << where;
-          EXPECT_EQ(is.spare, 0u) << where;
-        }
+        const auto surface = computed(scene.q.surface(), params, scene.in);
+        const auto got = computed(scene.q, params, scene.in);
+        if (!surface || !got) continue;
+        expect_peaks_of(scene.q, surface->surface(), got->peaks(),
+                        params.canonical() + " inputs " + std::to_string(turn));
       }
     }
   }
@@ -356,6 +252,39 @@ TEST(TemplatesOnly, refuse_other_shifts) {
       }
     }
   }
+}
+
+class TemplateDirect : public OfVariant {
+ protected:
+  TemplateDirect() : OfVariant("template_direct") {}
+  Support asked(const char* shapes, const char* fields, const char* row_parts) const {
+    Params params;
+    params.set("overlap_tile", "8x4");
+    params.set("row_parts", row_parts);
+    const std::string id = "one-to-one/" + std::string(shapes) + "/1:1/valid" + fields;
+    return variant().supports({parse_problem(id), params});
+  }
+};
+
+// Asked only: no kernel runs.
+TEST_F(TemplateDirect, refuses_sums_of_ncc_that_lose_digits) {
+  const char* const ncc = "/score=ncc:0.3";
+  const Support refused = asked("64x64/400x400", ncc, "1");
+  EXPECT_FALSE(refused);
+  EXPECT_EQ(refused.reason.find("row_parts: float32 sums of ncc"), 0u) << refused.reason;
+  for (const char* const templates : {"24x32/400x400", "62x66/400x400", "256x200/600x600"}) {
+    EXPECT_FALSE(asked(templates, ncc, "1")) << templates;
+    // The products of other scores have both signs, or their bound is wider.
+    for (const char* const fields : {"", "/score=covariance", "/score=zncc:0.3"}) {
+      EXPECT_TRUE(asked(templates, fields, "1")) << templates << fields;
+    }
+  }
+  EXPECT_TRUE(asked("8x8/400x400", ncc, "1"));
+  EXPECT_FALSE(asked("16x16/400x400", ncc, "1"));
+  EXPECT_TRUE(asked("16x16/400x400", ncc, "4"));
+  // Few shifts: threads share the rows of the template.
+  EXPECT_TRUE(asked("32x32/35x35", ncc, "1"));
+  EXPECT_FALSE(asked("32x32/400x400", ncc, "1"));
 }
 
 }  // namespace

@@ -1,27 +1,9 @@
-// Transforms of sides of unlike scale. Left and right may share a transform, and its rounding errors must not
-// be those of the larger side, also where squares of a side leave the range of float32. A side of equal
-// elements gives zeros.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "harness/problem/inputs.hpp"
-#include "harness/registry.hpp"
-#include "tests/emulation/emulation.hpp"
-#include "tests/emulation/planned.hpp"
-#include "tests/emulation/sample.hpp"
+// Transforms of sides of unlike scale. Left and right may share a transform. Its rounding errors must not be those of the
+// larger side, also where squares of a side leave the range of float32. A side of equal elements gives zeros.
+#include "tests/emulation/support.hpp"
 
 namespace xcorr::emulation {
 namespace {
-
-// Of -1 to 1.
-float number(std::uint64_t seed, Index i) {
-  const std::uint64_t bits = mix(seed ^ static_cast<std::uint64_t>(i)) >> 40;
-  return static_cast<float>(static_cast<double>(bits) * 0x1p-23 - 1);
-}
 
 struct Sides {
   float left, right;   // what numbers are multiplied by
@@ -29,38 +11,31 @@ struct Sides {
 };
 
 std::vector<float> surfaces(const Variant& v, const Params& point, const Problem& q, Sides sides) {
-  GlobalMemory left(sizeof(float) * static_cast<std::size_t>(q.left_elements())),
-      right(sizeof(float) * static_cast<std::size_t>(q.right_elements()));
-  for (Index i = 0; i < q.left_elements(); ++i) {
-    left.get<float>()[i] = sides.left * number(1, i);
-  }
-  for (Index i = 0; i < q.right_elements(); ++i) {
-    const bool blank = sides.blank && i < q.right.size();
-    right.get<float>()[i] = sides.right * (blank ? 1 : number(2, i));
-  }
+  const Operands in(
+      q, [&](Index i) { return sides.left * static_cast<float>(noise(1, i)); },
+      [&](Index i) {
+        const bool blank = sides.blank && i < q.right.size();
+        return sides.right * (blank ? 1 : static_cast<float>(noise(2, i)));
+      });
   Planned planned(v, q, point);
-  const auto* const out = static_cast<const float*>(planned.compute(left.get(), right.get()));
-  return std::vector<float>(out, out + q.out_elements());
+  planned.compute(in);
+  return {planned.surface(), planned.surface() + q.out_elements()};
 }
 
 // f(variant, point, problem) for transforms of every field that knows no window of its own.
 template <typename F>
 void each_transform(F f) {
   int met = 0;
-  for (const Variant& v : variants()) {
-    if (v.source_hash != "emulated" || is_definition(v.algorithm_class)) continue;
+  for (const Variant& v : emulated([](const Variant& one) {
+         return !is_definition(one.algorithm_class) && has(one.results, ResultKind::surface) &&
+                !one.same_only;
+       })) {
     for (const std::string fields :
          {"", "/score=covariance", "/boundary=circular", "/boundary=circular/score=covariance",
           "/boundary=circular/score=phase:0"}) {
       for (const std::string size : {"20x31", "32x32", "64x64"}) {
         const Problem q = parse_problem("n-to-mn/" + size + "/" + size + "/2:2/full" + fields);
-        const auto takes = [&](const auto& list, auto value) {
-          return std::find(list.begin(), list.end(), value) != list.end();
-        };
-        if (!takes(v.boundaries, q.fields.boundary) || !takes(v.scores, q.fields.score.kind) ||
-            !takes(v.results, ResultKind::surface) || v.same_only) {
-          continue;
-        }
+        if (!has(v.boundaries, q.fields.boundary) || !has(v.scores, q.fields.score.kind)) continue;
         for (const Params& point : emulated_points(v)) {
           if (!v.supports({q, point})) continue;
           f(v, point, q);

@@ -405,8 +405,8 @@ TEST(Vocabulary, a_matrix_that_is_loaded_is_aligned) {
   EXPECT_THROW(launch(misaligned_kernel, 1, warp::kSize, 2048, nullptr, 8, 13), Fault);
 }
 
-// Of two warps, which have the same rows here: that a warp has rows of its own is the kernel's. Half of
-// the rows of the right matrix lie 2048 bytes further, the next 8 columns 128. The sums begin with 5.
+// Both warps have the same rows here. Half of the rows of the right matrix lie 2048 bytes further, the next 8 columns 128
+// bytes. The sums begin with 5.
 template <bool kHalf, bool kAdd, int kColumns>
 __global__ void warpgroup_kernel(const std::uint32_t* left, const std::uint32_t* right,
                                  float* sum) {

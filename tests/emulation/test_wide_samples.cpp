@@ -1,48 +1,23 @@
-// Scores of time series on tensor cores where a signal has nodata fills as large as float32 has numbers:
-// against the definition in long double, in windows with fills, and where a fill is alone also in windows without.
-// Of many fills the samples of a tile have a pivot far from the others, which a tile in float32 then loses.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "harness/problem/inputs.hpp"
-#include "harness/registry.hpp"
-#include "tests/emulation/emulation.hpp"
-#include "tests/emulation/planned.hpp"
+// Scores of time series on tensor cores where a signal has nodata fills as large as the largest float32, against the
+// definition in long double: in windows with fills, and where a fill is alone also in windows without. Of many fills the
+// samples of a tile have a pivot far from the others, and a tile in float32 then loses the others.
+#include "tests/emulation/support.hpp"
+#include "tests/support/field_reference.hpp"
 
 namespace xcorr::emulation {
 namespace {
 
-using Filled = const Variant*;
-
-std::vector<Filled> filled() {
-  std::vector<Filled> found;
-  for (const Variant& v : variants()) {
-    if (v.source_hash != "emulated" || v.family != "time_series") continue;
-    for (const ScoreKind score : v.scores) {
-      if (score == ScoreKind::zncc) found.push_back(&v);
-    }
-  }
-  return found;
-}
-
-class WideSamples : public testing::TestWithParam<Filled> {};
+class WideSamples : public testing::TestWithParam<Variant> {};
 // A program for one mutant has the kernels of one variant.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(WideSamples);
-INSTANTIATE_TEST_SUITE_P(Variants, WideSamples, testing::ValuesIn(filled()), [](const auto& info) {
-  return info.param->id.substr(info.param->id.find('.') + 1);
-});
+INSTANTIATE_TEST_SUITE_P(Variants, WideSamples, testing::ValuesIn(emulated([](const Variant& v) {
+                           return v.family == "time_series" && has(v.scores, ScoreKind::zncc);
+                         })),
+                         name_of);
 
 constexpr float kFill = std::numeric_limits<float>::max();
 
-double noise(Index i) {
-  return static_cast<double>(mix(5 ^ static_cast<std::uint64_t>(i)) >> 40) * 0x1p-23 - 1;
-}
+double drawn(Index i) { return noise(5, i); }
 
 enum class Fills { one, some, both_signs, all_of_an_end, beside_small };
 
@@ -51,7 +26,7 @@ std::vector<float> signal(Index samples, Fills fills) {
   for (Index i = 0; i < samples; ++i) {
     const std::uint64_t draw = mix(77 ^ static_cast<std::uint64_t>(i)) % 10;
     bool is_fill = i == samples / 2;
-    float fill = kFill, own = static_cast<float>(noise(i + 500));
+    float fill = kFill, own = static_cast<float>(drawn(i + 500));
     switch (fills) {
       case Fills::one:
         fill = -kFill;
@@ -76,57 +51,47 @@ std::vector<float> signal(Index samples, Fills fills) {
   return values;
 }
 
-double definition(const float* left, const float* right, Index length, bool centred) {
-  const auto n = static_cast<long double>(length);
-  long double l = 0, r = 0, products = 0, ll = 0, rr = 0, largest = 0;
-  for (Index i = 0; centred && i < length; ++i) l += left[i] / n, r += right[i] / n;
-  for (Index i = 0; i < length; ++i) {
-    const long double a = left[i] - l, b = right[i] - r;
-    products += a * b, ll += a * a, rr += b * b;
-    largest = std::max(largest, std::abs(static_cast<long double>(right[i])));
-  }
-  const long double step = centred ? 8 * 0x1p-24L * largest : 0;
-  return rr <= step * step * n ? 0 : static_cast<double>(products / std::sqrt(ll * rr));
-}
-
 TEST_P(WideSamples, scores_are_those_of_the_definition) {
-  const Variant& variant = *GetParam();
+  const Variant& variant = GetParam();
   const Precision precision = variant.precisions.front();
   const bool of_pairs = variant.forms.front() == Form::n_to_mn;
   const double bound = precision == Precision::tf32 ? 1e-2 : 1e-5;
   Params params;
   if (!variant.axes.empty()) params.set("warps_per_block", "4");
   constexpr Index kTemplates = 2, kSamples = 420;
-  for (const Index length : {Index{1}, Index{3}, Index{10}, Index{40}}) {
+  for (const Index length : {1, 3, 10, 40}) {
     for (const Fills fills :
          {Fills::one, Fills::some, Fills::both_signs, Fills::all_of_an_end, Fills::beside_small}) {
+      const bool is_alone = fills == Fills::one || fills == Fills::beside_small;
       std::vector<float> left, right = signal(kSamples, fills);
       for (Index i = 0; i < kTemplates * length; ++i) {
-        left.push_back(static_cast<float>(noise(i + 9000)));
+        left.push_back(static_cast<float>(drawn(i + 9000)));
       }
       if (of_pairs) right.insert(right.end(), right.begin(), right.begin() + kSamples);
       for (const bool centred : {false, true}) {
         if (centred && length == 1) continue;
-        const Problem q = parse_problem(std::string(of_pairs ? "n-to-mn" : "n-to-m") + "/1x" +
-                                        std::to_string(length) + "/1x" + std::to_string(kSamples) +
-                                        "/2:" + (of_pairs ? "2" : "1") +
-                                        "/valid/score=" + (centred ? "zncc:1" : "ncc:1"));
+        const Problem q =
+            parse_problem(std::string(of_pairs ? "n-to-mn" : "n-to-m") + "/1x" +
+                          std::to_string(length) + "/1x420/2:" + (of_pairs ? "2" : "1") +
+                          "/valid/score=" + (centred ? "zncc:1" : "ncc:1"));
         Planned planned(variant, q, params, precision);
         const auto* const out =
             static_cast<const float*>(planned.compute(left.data(), right.data()));
+        const auto value = [&](Side side, Index i) {
+          return double{(side == Side::left ? left : right)[static_cast<std::size_t>(i)]};
+        };
+        const std::vector<FieldValue> want =
+            field_reference(q, FieldInput(q, Side::left, value), FieldInput(q, Side::right, value));
         double worst = 0;
         Index at = -1;
-        for (Index i = 0; i < q.out_elements(); ++i) {
-          const Index pair = i / q.out_cols(), shift = i % q.out_cols();
-          const bool is_alone = fills == Fills::one || fills == Fills::beside_small;
+        each_output(q, [&](Index i, Pair, Index, Index shift) {
           const float* const window = right.data() + shift;
           const bool has_fill =
               std::any_of(window, window + length, [](float value) { return std::abs(value) > 1; });
-          if (!is_alone && !has_fill) continue;
-          const double error = std::abs(out[i] - definition(left.data() + pair * length,
-                                                            right.data() + shift, length, centred));
+          if (!is_alone && !has_fill) return;
+          const double error = std::abs(out[i] - want[static_cast<std::size_t>(i)].value);
           if (!(error <= worst) && !std::isnan(worst)) worst = error, at = i;
-        }
+        });
         EXPECT_LE(worst, bound) << q.id() << ", fills " << static_cast<int>(fills) << ", at " << at
                                 << ": " << out[std::max<Index>(at, 0)];
       }

@@ -1,7 +1,8 @@
-// Variants that are wrong on purpose: parts that they share. They register as any variant does, in
-// test programs only, with ids broken_*.
+// What variants that are wrong on purpose share. They register as any variant does, in test programs only, with ids
+// broken_*.
 #pragma once
 
+#include <concepts>
 #include <memory>
 
 #include "harness/variant.hpp"
@@ -33,19 +34,23 @@ void each_output(const Problem& q, float* out, F&& write) {
 }
 
 // The right answer; a fault derives from it and spoils something.
-class Sound : public Plan {
- public:
+struct Sound : Plan {
   explicit Sound(const PlanRequest& request) : request_(request), problem_(request.problem) {}
 
   void compute(const Call& call) override {
     ++calls_;
-    each_output(problem_, call.outs<float>(), [&](float& out, Index p, Index sy, Index sx) {
-      out = product_sum(problem_, left(call, problem_.pair(p).left),
-                        right(call, problem_.pair(p).right), sy, sx);
+    each_sum(call, [&](const float* l, const float* r, Index sy, Index sx) {
+      return product_sum(problem_, l, r, sy, sx);
     });
   }
 
- protected:
+  // Every output is sum(left matrix, right matrix, sy, sx).
+  template <typename F>
+  void each_sum(const Call& call, F&& sum) const {
+    each_output(problem_, call.outs<float>(), [&](float& out, Index p, Index sy, Index sx) {
+      out = sum(left(call, problem_.pair(p).left), right(call, problem_.pair(p).right), sy, sx);
+    });
+  }
   const float* left(const Call& call, Index index) const {
     return call.lefts<float>() + index * problem_.left.size();
   }
@@ -58,6 +63,13 @@ class Sound : public Plan {
   int calls_ = 0;
 };
 
+// A fault without state: F(plan, call) takes the place of compute.
+template <typename F>
+struct Faulty : Sound {
+  using Sound::Sound;
+  void compute(const Call& call) override { F{}(*this, call); }
+};
+
 // More calls than a point makes before its timed loop.
 constexpr int kLater = 20;
 
@@ -66,26 +78,25 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   return std::make_unique<Fault>(request);
 }
 
-inline std::size_t no_bytes(const PlanRequest&) { return 0; }
-inline Support any(const PlanRequest&) { return yes(); }
-
-inline bool add(const char* id, const char* summary, decltype(Variant::plan) plan,
-                decltype(Variant::workspace_bytes) bytes = no_bytes,
-                decltype(Variant::supports) supports = any) {
-  Variant variant;
+inline bool add_variant(const char* id, const char* summary, decltype(Variant::plan) plan,
+                        Variant variant = {}) {
   variant.summary = summary;
   variant.plan = plan;
-  variant.workspace_bytes = bytes;
-  variant.supports = supports;
   return register_variant(std::move(variant), id, "negative", "tests/negative", "0123456789abcdef");
 }
 
-inline bool add_transform(const char* id, const char* summary, decltype(Variant::plan) plan) {
+inline bool add(const char* id, const char* summary, decltype(Variant::plan) plan,
+                decltype(Variant::workspace_bytes) bytes = Variant().workspace_bytes,
+                decltype(Variant::supports) supports = Variant().supports) {
   Variant variant;
-  variant.summary = summary;
-  variant.algorithm_class = AlgorithmClass::fft;
-  variant.plan = plan;
-  return register_variant(std::move(variant), id, "negative", "tests/negative", "0123456789abcdef");
+  variant.workspace_bytes = bytes;
+  variant.supports = supports;
+  return add_variant(id, summary, plan, std::move(variant));
+}
+
+template <std::invocable<Sound&, const Call&> F>
+bool add(const char* id, const char* summary, F) {
+  return add(id, summary, plan<Faulty<F>>);
 }
 
 }  // namespace xcorr::broken

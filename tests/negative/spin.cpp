@@ -6,17 +6,12 @@
 namespace xcorr::broken {
 namespace {
 
-struct Spin : Sound {
-  using Sound::Sound;
-  void compute(const Call& call) override {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(300);
-    Sound::compute(call);
-    while (std::chrono::steady_clock::now() < end) {
-    }
+const bool kAdded = add("spin_300us", "Takes 0.3 ms", [](Sound& s, const Call& call) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(300);
+  s.Sound::compute(call);
+  while (std::chrono::steady_clock::now() < end) {
   }
-};
-
-const bool kAdded = add("spin_300us", "Takes 0.3 ms", plan<Spin>);
+});
 
 }  // namespace
 }  // namespace xcorr::broken

@@ -61,53 +61,42 @@ const Fault kFaults[] = {
     {"broken_beside_second", kIncorrect,
      "^calls in turn: memory beside the second output was written$"},
 };
-// Of class fft. Found where a whole pass of twiddles is gone by any input, else by the flat
-// spectrum at the latest.
+// Variants of class fft. Any input finds a pass without twiddles, the flat spectrum finds all of them.
 constexpr const char* kSpectralFaults[] = {
     "broken_bin_lost", "broken_bin_conjugated", "broken_bins_swapped",   "broken_bin_off",
     "broken_nyquist",  "broken_twiddles",       "broken_middle_twiddles"};
-// Of scores, boundaries and masks: a problem and an input where the fault shows.
+// Faults of scores, boundaries and masks: a problem and an input where the fault shows. INPUT stands for the input.
+constexpr const char* kAnyInput =
+    R"(^(integer|zero-mean) input: \d+ of \d+ outputs are wrong; pair )";
+constexpr const char* kThatInput = R"(^INPUT input: \d+ of \d+ outputs are wrong; pair )";
+constexpr const char* kCorner =
+    R"(^integer input: \d+ of \d+ outputs are wrong; pair 0 .* at sy=SY sx=SX is .*, expected 0 )";
 struct ScoreFault {
   const char* id;
   const char* problem;
-  InputKind input;
-  const char* reason;  // as in Fault
+  InputKind input = InputKind::uniform;
+  const char* reason = kAnyInput;  // as in Fault
 };
-constexpr const char* kAnyInput =
-    R"(^(integer|zero-mean) input: \d+ of \d+ outputs are wrong; pair )";
-constexpr const char* kCorner =
-    R"(^integer input: \d+ of \d+ outputs are wrong; pair 0 .* at sy=SY sx=SX is .*, expected 0 )";
 const ScoreFault kScoreFaults[] = {
-    {"broken_deviation", "n-to-m/16x12/16x12/2:2/full/score=zncc", InputKind::uniform, kAnyInput},
-    {"broken_count", "n-to-m/16x12/16x12/2:2/full/score=zncc", InputKind::uniform, kAnyInput},
-    {"broken_whole_mean", "one-to-one/16x12/16x12/1:1/full/score=zncc", InputKind::uniform,
-     kAnyInput},
+    {"broken_deviation", "n-to-m/16x12/16x12/2:2/full/score=zncc"},
+    {"broken_count", "n-to-m/16x12/16x12/2:2/full/score=zncc"},
+    {"broken_whole_mean", "one-to-one/16x12/16x12/1:1/full/score=zncc"},
     {"broken_uncentred", "one-to-one/16x12/16x12/1:1/full/score=zncc", InputKind::offset,
      R"(^offset input: \d+ of \d+ outputs are wrong; pair 0 )"},
     {"broken_constant", "one-to-many/5x7/20x24/1:6/valid/score=zncc", InputKind::fill,
      R"(^fill input: \d+ of \d+ outputs are wrong; pair .* is 0, expected )"},
-    {"broken_pivot", "one-to-many/5x7/20x24/1:6/valid/score=zncc", InputKind::fill,
-     R"(^fill input: \d+ of \d+ outputs are wrong; pair )"},
-    {"broken_pivot", "one-to-many/5x7/20x24/1:2/valid/score=zncc", InputKind::bimodal,
-     R"(^bimodal input: \d+ of \d+ outputs are wrong; pair )"},
-    {"broken_shared", "one-to-one/16x12/16x12/1:1/full", InputKind::unequal,
-     R"(^unequal input: \d+ of \d+ outputs are wrong; pair )"},
-    {"broken_shared", "n-to-mn/16x12/16x12/2:4/full", InputKind::blank,
-     R"(^blank input: \d+ of \d+ outputs are wrong; pair )"},
-    {"broken_mask", "one-to-many/16x12/16x12/1:2/full/score=zncc/masks=left", InputKind::uniform,
-     kAnyInput},
-    {"broken_mask", "one-to-one/5x7/12x9/1:1/valid/score=ncc/masks=both", InputKind::uniform,
-     kAnyInput},
+    {"broken_pivot", "one-to-many/5x7/20x24/1:6/valid/score=zncc", InputKind::fill, kThatInput},
+    {"broken_pivot", "one-to-many/5x7/20x24/1:2/valid/score=zncc", InputKind::bimodal, kThatInput},
+    {"broken_shared", "one-to-one/16x12/16x12/1:1/full", InputKind::unequal, kThatInput},
+    {"broken_shared", "n-to-mn/16x12/16x12/2:4/full", InputKind::blank, kThatInput},
+    {"broken_mask", "one-to-many/16x12/16x12/1:2/full/score=zncc/masks=left"},
+    {"broken_mask", "one-to-one/5x7/12x9/1:1/valid/score=ncc/masks=both"},
     {"broken_least_overlap", "one-to-one/16x12/16x12/1:1/full/score=ncc", InputKind::uniform,
      kCorner},
-    {"broken_modulo", "n-to-m/16x12/16x12/2:2/full/boundary=circular", InputKind::uniform,
-     kAnyInput},
-    {"broken_covariance", "n-to-m/16x12/16x12/2:2/full/score=covariance", InputKind::uniform,
-     kAnyInput},
-    {"broken_exponent", "one-to-one/16x12/16x12/1:1/full/boundary=circular/score=phase:0.5",
-     InputKind::uniform, kAnyInput},
-    {"broken_brightness", "one-to-one/16x12/16x12/1:1/full/boundary=circular/score=phase:0",
-     InputKind::uniform, kAnyInput},
+    {"broken_modulo", "n-to-m/16x12/16x12/2:2/full/boundary=circular"},
+    {"broken_covariance", "n-to-m/16x12/16x12/2:2/full/score=covariance"},
+    {"broken_exponent", "one-to-one/16x12/16x12/1:1/full/boundary=circular/score=phase:0.5"},
+    {"broken_brightness", "one-to-one/16x12/16x12/1:1/full/boundary=circular/score=phase:0"},
     {"broken_unguarded", "one-to-one/16x12/16x12/1:1/full/boundary=circular/score=phase:0",
      InputKind::constant, R"(^constant input: \d+ of \d+ outputs are wrong; pair 0 )"}};
 constexpr const char* kProblems[] = {
@@ -121,25 +110,29 @@ bool shows(const Fault& fault, const Problem& problem) {
   return problem.form != Form::one_to_one || std::string(fault.id) != "broken_pairing";
 }
 
-std::regex expected(const std::string& reason, const Problem& q) {
+std::regex expected(const std::string& reason, const Problem& q,
+                    InputKind input = InputKind::uniform) {
   const Index p = q.pairs() - 1;
-  const std::string last = std::to_string(p) + R"( \(left )" + std::to_string(q.pair(p).left) +
-                           ", right " + std::to_string(q.pair(p).right) + R"(\) at sy=)" +
-                           std::to_string(q.window.sy.last) +
-                           " sx=" + std::to_string(q.window.sx.last);
+  const auto number = [](Index n) { return std::to_string(n); };
+  const std::string last = number(p) + R"( \(left )" + number(q.pair(p).left) + ", right " +
+                           number(q.pair(p).right) + R"(\) at sy=)" + number(q.window.sy.last) +
+                           " sx=" + number(q.window.sx.last);
   std::string text = reason;
   for (const auto& [name, value] :
-       {std::pair<std::string, std::string>{"SY", std::to_string(q.window.sy.first)},
-        {"SX", std::to_string(q.window.sx.first)},
-        {"LAST", last}}) {
+       {std::pair<std::string, std::string>{"SY", number(q.window.sy.first)},
+        {"SX", number(q.window.sx.first)},
+        {"LAST", last},
+        {"INPUT", std::string(to_string(input))}}) {
     const std::size_t at = text.find(name);
     if (at != std::string::npos) text.replace(at, name.size(), value);
   }
   return std::regex(text);
 }
 
-Point point_of(const char* id, const Problem& problem, Device& device) {
-  return Point({&find_variant(id), Params{}, Precision::fp32, problem}, device);
+Point point_of(const char* id, const Problem& problem, Device& device,
+               InputKind input = InputKind::uniform) {
+  return Point({&find_variant(id), Params{}, Precision::fp32, problem, Mode::stream, input},
+               device);
 }
 
 class Negative : public testing::TestWithParam<Fault> {};
@@ -169,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(Faults, Negative, testing::ValuesIn(kFaults), [](const 
 TEST(NegativeTests, CoverEveryBrokenVariant) {
   std::set<std::string> tested = {"broken_nothing", "broken_no_spectrum", "broken_no_score",
                                   "broken_no_phase"};
-  // Of precision classes, in test_classes.cpp.
+  // test_classes.cpp tests those of precision classes.
   tested.insert({"broken_no_class", "broken_lost_block", "broken_tf32_declared",
                  "broken_bf16x3_declared", "broken_bf16_declared", "broken_truncated"});
   for (const ScoreFault& fault : kScoreFaults) tested.insert(fault.id);
@@ -186,17 +179,14 @@ TEST(NegativeTests, FaultsOfScoresAreFound) {
   const std::unique_ptr<Device> device = open_cpu();
   for (const ScoreFault& fault : kScoreFaults) {
     const Problem problem = parse_problem(fault.problem);
-    Point point(
-        {&find_variant(fault.id), Params{}, Precision::fp32, problem, Mode::stream, fault.input},
-        *device);
+    Point point = point_of(fault.id, problem, *device, fault.input);
     EXPECT_EQ(live(point, 1), Outcome::incorrect) << fault.id;
-    EXPECT_TRUE(std::regex_search(point.reason(), expected(fault.reason, problem)))
+    EXPECT_TRUE(std::regex_search(point.reason(), expected(fault.reason, problem, fault.input)))
         << fault.id << ": " << point.reason();
     // The control is right there.
     const bool phase = problem.fields.score.kind == ScoreKind::phase;
-    Point control({&find_variant(phase ? "broken_no_phase" : "broken_no_score"), Params{},
-                   Precision::fp32, problem, Mode::stream, fault.input},
-                  *device);
+    Point control =
+        point_of(phase ? "broken_no_phase" : "broken_no_score", problem, *device, fault.input);
     EXPECT_EQ(live(control, 1), Outcome::passed) << fault.problem << ": " << control.reason();
   }
 }
@@ -228,9 +218,7 @@ TEST(NegativeTests, TheControlOfTransformsPassesOddShapes) {
   const std::unique_ptr<Device> device = open_cpu();
   for (const char* id : kProblems) {
     for (const InputKind input : kInputKinds) {
-      Point point({&find_variant("broken_no_spectrum"), Params{}, Precision::fp32,
-                   parse_problem(id), Mode::stream, input},
-                  *device);
+      Point point = point_of("broken_no_spectrum", parse_problem(id), *device, input);
       EXPECT_EQ(live(point, 1), Outcome::passed) << id << ": " << point.reason();
     }
   }
@@ -240,9 +228,7 @@ TEST(NegativeTests, TheControlPasses) {
   const std::unique_ptr<Device> device = open_cpu();
   for (const char* id : kProblems) {
     for (const InputKind input : {InputKind::uniform, InputKind::zero_mean, InputKind::integer}) {
-      Point point({&find_variant("broken_nothing"), Params{}, Precision::fp32, parse_problem(id),
-                   Mode::stream, input},
-                  *device);
+      Point point = point_of("broken_nothing", parse_problem(id), *device, input);
       EXPECT_EQ(live(point), Outcome::passed) << id << ": " << point.reason();
       EXPECT_EQ(point.record()["repetitions"].size(), 30u);
     }
@@ -252,9 +238,8 @@ TEST(NegativeTests, TheControlPasses) {
 TEST(NegativeTests, FaultsOfTheTimedLoopAreFoundWithEveryInput) {
   const std::unique_ptr<Device> device = open_cpu();
   for (const InputKind input : {InputKind::uniform, InputKind::zero_mean, InputKind::integer}) {
-    Point point({&find_variant("broken_later"), Params{}, Precision::fp32,
-                 parse_problem("one-to-one/16x12/16x12/1:1/full"), Mode::stream, input},
-                *device);
+    Point point =
+        point_of("broken_later", parse_problem("one-to-one/16x12/16x12/1:1/full"), *device, input);
     EXPECT_EQ(live(point), Outcome::incorrect) << to_string(input);
     const std::string where = std::string(to_string(input)) + " input after the timed loop";
     EXPECT_EQ(point.reason().rfind(where, 0), 0u) << point.reason();

@@ -19,7 +19,7 @@ float rounded(float v, int bits, bool nearest = true) {
 struct Parts {
   float first, rest;
 };
-Parts parts_of(float v, Precision precision) {
+constexpr auto parts_of = [](float v, Precision precision) -> Parts {
   const auto split = [&](int bits) {
     const float first = rounded(v, bits);
     return Parts{first, rounded(v - first, bits)};
@@ -35,7 +35,7 @@ Parts parts_of(float v, Precision precision) {
     default:
       return {v, 0};
   }
-}
+};
 
 // Every product in the arithmetic that `parts` gives. The last `lost` terms of each row of left 0 are
 // left out.
@@ -59,72 +59,38 @@ void series_sums(const Problem& q, const Call& call, Index lost, F&& parts) {
   });
 }
 
-struct AsDeclared : Sound {
-  using Sound::Sound;
-  void compute(const Call& call) override {
-    series_sums(problem_, call, 0, [&](float v) { return parts_of(v, request_.precision); });
-  }
-};
-
-struct LostBlock : Sound {
-  using Sound::Sound;
-  void compute(const Call& call) override {
-    series_sums(problem_, call, 8, [&](float v) { return parts_of(v, request_.precision); });
-  }
-};
-
-struct Tf32Declared : Sound {
-  using Sound::Sound;
-  void compute(const Call& call) override {
-    series_sums(problem_, call, 0, [](float v) { return parts_of(v, Precision::tf32); });
-  }
-};
-
-struct Bf16x3Declared : Sound {
-  using Sound::Sound;
-  void compute(const Call& call) override {
-    series_sums(problem_, call, 0, [](float v) { return parts_of(v, Precision::bf16x3); });
-  }
-};
-
-struct Bf16Declared : Sound {
-  using Sound::Sound;
-  void compute(const Call& call) override {
-    series_sums(problem_, call, 0, [](float v) { return Parts{rounded(v, 8), 0}; });
-  }
-};
-
-struct Truncated : Sound {
-  using Sound::Sound;
-  void compute(const Call& call) override {
-    series_sums(problem_, call, 0, [](float v) { return Parts{rounded(v, 11, false), 0}; });
-  }
-};
-
-template <typename Fault>
-bool add_class(const char* id, const char* summary, std::vector<Precision> precisions) {
+// Each number has the parts F(number, precision of the request).
+template <Index kLost = 0, typename F>
+bool add_class(const char* id, const char* summary, std::vector<Precision> precisions, F) {
+  struct Computes : Sound {
+    using Sound::Sound;
+    void compute(const Call& call) override {
+      series_sums(problem_, call, kLost, [&](float v) { return F{}(v, request_.precision); });
+    }
+  };
   Variant variant;
-  variant.summary = summary;
   variant.precisions = std::move(precisions);
   variant.supports = [](const PlanRequest& request) {
     return request.problem.is_time_series() ? yes() : no("the problem is no time series");
   };
-  variant.plan = plan<Fault>;
-  return register_variant(std::move(variant), id, "negative", "tests/negative", "0123456789abcdef");
+  return add_variant(id, summary, plan<Computes>, std::move(variant));
 }
 
 const std::vector<Precision> kAll = {Precision::fp32, Precision::three_tf32, Precision::bf16x3,
                                      Precision::tf32, Precision::fp16};
 const std::vector<Precision> kGrade = {Precision::fp32, Precision::three_tf32};
+const std::vector<Precision> kNarrow = {Precision::tf32, Precision::fp16};
 const bool kAdded[] = {
-    add_class<AsDeclared>("broken_no_class", "the arithmetic that is declared", kAll),
-    add_class<LostBlock>("broken_lost_block", "8 samples of one template are left out", kAll),
-    add_class<Tf32Declared>("broken_tf32_declared", "tf32 declared as FP32 grade", kGrade),
-    add_class<Bf16x3Declared>("broken_bf16x3_declared", "bf16x3 declared as FP32 grade", kGrade),
-    add_class<Bf16Declared>("broken_bf16_declared", "bf16 declared as tf32 and fp16",
-                            {Precision::tf32, Precision::fp16}),
-    add_class<Truncated>("broken_truncated", "inputs are rounded towards zero",
-                         {Precision::tf32, Precision::fp16})};
+    add_class("broken_no_class", "the arithmetic that is declared", kAll, parts_of),
+    add_class<8>("broken_lost_block", "8 samples of one template are left out", kAll, parts_of),
+    add_class("broken_tf32_declared", "tf32 declared as FP32 grade", kGrade,
+              [](float v, Precision) { return parts_of(v, Precision::tf32); }),
+    add_class("broken_bf16x3_declared", "bf16x3 declared as FP32 grade", kGrade,
+              [](float v, Precision) { return parts_of(v, Precision::bf16x3); }),
+    add_class("broken_bf16_declared", "bf16 declared as tf32 and fp16", kNarrow,
+              [](float v, Precision) { return Parts{rounded(v, 8), 0}; }),
+    add_class("broken_truncated", "inputs are rounded towards zero", kNarrow,
+              [](float v, Precision) { return Parts{rounded(v, 11, false), 0}; })};
 
 }  // namespace
 }  // namespace xcorr::broken

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <numbers>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "harness/truth/phase.hpp"
@@ -71,90 +73,39 @@ class SoundScore : public Plan {
   Problem problem_;
 };
 
-struct OneDeviation : SoundScore {
+// The value F(problem, pair, sy, sx, element) takes the place of the right one where the score is not 0 by rule.
+template <typename F>
+struct WrongValue : SoundScore {
   using SoundScore::SoundScore;
   ScoreElement element(const ScorePair& pair, Index sy, Index sx) override {
     ScoreElement e = score_element(problem_, pair, sy, sx);
-    if (e.zero == ZeroRule::zero) return e;
-    double n = 0, sum = 0, squares = 0;
-    each_product(problem_, pair, sy, sx, [&](double l, double) { n += 1, sum += l; });
-    each_product(problem_, pair, sy, sx,
-                 [&](double l, double) { squares += (l - sum / n) * (l - sum / n); });
-    e.value = std::clamp(e.value / (e.scale * squares), -1.0, 1.0);
+    if (e.zero != ZeroRule::zero) {
+      e.value = static_cast<double>(F{}(problem_, pair, sy, sx, std::as_const(e)));
+    }
     return e;
   }
 };
 
-// zncc about its means, from given sums: the ways to get one of them wrong.
-struct FromSums : SoundScore {
-  using SoundScore::SoundScore;
-  // What the n of the formula is made of, and the mean of the left.
-  virtual double count(double n, Index, Index) { return n; }
-  virtual double left_mean(double mean, const ScorePair&) { return mean; }
-
-  ScoreElement element(const ScorePair& pair, Index sy, Index sx) override {
-    ScoreElement e = score_element(problem_, pair, sy, sx);
-    if (e.zero == ZeroRule::zero) return e;
-    double n = 0, l1 = 0, r1 = 0, products = 0, left = 0, right = 0;
-    each_product(problem_, pair, sy, sx, [&](double l, double r) { n += 1, l1 += l, r1 += r; });
-    const double counted = count(n, sy, sx);
-    const double l_mean = left_mean(l1 / counted, pair), r_mean = r1 / counted;
-    each_product(problem_, pair, sy, sx, [&](double l, double r) {
-      products += (l - l_mean) * (r - r_mean);
-      left += (l - l_mean) * (l - l_mean);
-      right += (r - r_mean) * (r - r_mean);
-    });
-    e.value = left * right > 0 ? products / std::sqrt(left * right) : 0;
-    return e;
-  }
+struct Moments {
+  double n = 0, left = 0, right = 0;
 };
+Moments moments(const Problem& q, const ScorePair& pair, Index sy, Index sx) {
+  Moments found;
+  each_product(q, pair, sy, sx,
+               [&](double l, double r) { found.n += 1, found.left += l, found.right += r; });
+  return found;
+}
 
-struct RowMiscounted : FromSums {
-  using FromSums::FromSums;
-  double count(double n, Index, Index sx) override {
-    return n + static_cast<double>(overlap(problem_.left.cols, problem_.right.cols, sx).count);
-  }
-};
-
-struct WholeMean : FromSums {
-  using FromSums::FromSums;
-  double left_mean(double, const ScorePair& pair) override { return pair.left_mean; }
-};
-
-// float32 sums of squares and products, whose means are subtracted afterwards.
-struct Uncentred : SoundScore {
-  using SoundScore::SoundScore;
-  ScoreElement element(const ScorePair& pair, Index sy, Index sx) override {
-    ScoreElement e = score_element(problem_, pair, sy, sx);
-    if (e.zero == ZeroRule::zero) return e;
-    float n = 0, l1 = 0, r1 = 0, l2 = 0, r2 = 0, lr = 0;
-    each_product(problem_, pair, sy, sx, [&](double left, double right) {
-      const auto l = static_cast<float>(left), r = static_cast<float>(right);
-      n += 1, l1 += l, r1 += r, l2 += l * l, r2 += r * r, lr += l * r;
-    });
-    const float squares = (l2 - l1 * l1 / n) * (r2 - r1 * r1 / n);
-    e.value = squares > 0 ? std::clamp((lr - l1 * r1 / n) / std::sqrt(squares), -1.0f, 1.0f) : 0;
-    return e;
-  }
-};
-
-// A side is constant beside the spread of its whole matrix.
-struct ConstantBesideTheMatrix : SoundScore {
-  using SoundScore::SoundScore;
-  ScoreElement element(const ScorePair& pair, Index sy, Index sx) override {
-    ScoreElement e = score_element(problem_, pair, sy, sx);
-    if (e.zero == ZeroRule::zero) return e;
-    double left = 0, right = 0;
-    each_product(problem_, pair, sy, sx, [&](double l, double r) {
-      left = std::max(left, std::abs(l - pair.left_mean));
-      right = std::max(right, std::abs(r - pair.right_mean));
-    });
-    const bool constant = zero_rule(e.left_squares, left, e.terms) != ZeroRule::no ||
-                          zero_rule(e.right_squares, right, e.terms) != ZeroRule::no;
-    if (constant) e.value = 0;
-    return e;
-  }
-};
+double zncc_about(const Problem& q, const ScorePair& pair, Index sy, Index sx, double l_mean,
+                  double r_mean) {
+  double products = 0, left = 0, right = 0;
+  each_product(q, pair, sy, sx, [&](double l, double r) {
+    products += (l - l_mean) * (r - r_mean);
+    left += (l - l_mean) * (l - l_mean);
+    right += (r - r_mean) * (r - r_mean);
+  });
+  return left * right > 0 ? products / std::sqrt(left * right) : 0;
+}
 
 // Values are rounded to float32 after the mean of the whole matrix is subtracted.
 struct PivotOfTheMatrix : SoundScore {
@@ -180,38 +131,6 @@ struct MaskIgnored : SoundScore {
 struct OverlapIgnored : SoundScore {
   using SoundScore::SoundScore;
   void least_overlap(std::vector<ScoreElement>&) override {}
-};
-
-// Columns are taken modulo one less than their number.
-struct ModuloOffByOne : SoundScore {
-  using SoundScore::SoundScore;
-  ScoreElement element(const ScorePair& pair, Index sy, Index sx) override {
-    const Shape shape = problem_.left;
-    ScoreElement e;
-    for (Index y = 0; y < shape.rows; ++y) {
-      for (Index x = 0; x < shape.cols; ++x) {
-        const Index column = x + sx >= shape.cols ? x + sx - (shape.cols - 1) : x + sx;
-        e.value +=
-            pair.left[y * shape.cols + x] *
-            pair.right[wrapped(y, sy, shape.rows) * shape.cols + wrapped(column, 0, shape.cols)];
-      }
-    }
-    return e;
-  }
-};
-
-// Covariance about the means of the overlap instead of those of the matrices.
-struct OverlapCovariance : SoundScore {
-  using SoundScore::SoundScore;
-  ScoreElement element(const ScorePair& pair, Index sy, Index sx) override {
-    ScorePair local = pair;
-    double n = 0, left = 0, right = 0;
-    each_product(problem_, pair, sy, sx,
-                 [&](double l, double r) { n += 1, left += l, right += r; });
-    local.left_mean = left / n;
-    local.right_mean = right / n;
-    return score_element(problem_, local, sy, sx);
-  }
 };
 
 struct SoundPhase : SoundScore {
@@ -251,7 +170,7 @@ struct Unguarded : SoundPhase {
   void surface(const ScoreInputs& inputs, Index p, float* out) override {
     const ScorePair pair = inputs.pair(problem_, p);
     const Shape shape = problem_.left;
-    constexpr double kTurn = 6.283185307179586476925;
+    constexpr double kTurn = 2 * std::numbers::pi;
     const auto each = [&](auto&& f) {
       for (Index y = 0; y < shape.rows; ++y) {
         for (Index x = 0; x < shape.cols; ++x) f(y, x);
@@ -284,35 +203,98 @@ struct Unguarded : SoundPhase {
   }
 };
 
-template <typename Fault>
-bool add_score(const char* id, const char* summary) {
+bool add_score(const char* id, const char* summary, decltype(Variant::plan) plan) {
   Variant variant;
-  variant.summary = summary;
-  variant.plan = plan<Fault>;
   variant.boundaries = {Boundary::zero, Boundary::circular};
   variant.scores = {ScoreKind::product, ScoreKind::covariance, ScoreKind::ncc, ScoreKind::zncc,
                     ScoreKind::phase};
   variant.masks = true;
-  return register_variant(std::move(variant), id, "negative", "tests/negative", "0123456789abcdef");
+  return add_variant(id, summary, plan, std::move(variant));
+}
+template <typename F>
+bool add_value(const char* id, const char* summary, F) {
+  return add_score(id, summary, plan<WrongValue<F>>);
 }
 
+using Element = const ScoreElement&;
+
 const bool kAdded[] = {
-    add_score<SoundScore>("broken_no_score", "Right, the control of scores"),
-    add_score<SoundPhase>("broken_no_phase", "Right, the control of phase correlation"),
-    add_score<OneDeviation>("broken_deviation", "zncc divides by the variance of the left"),
-    add_score<RowMiscounted>("broken_count", "Means over a row too many"),
-    add_score<WholeMean>("broken_whole_mean", "Mean of the whole template over a partial overlap"),
-    add_score<Uncentred>("broken_uncentred", "Differences of large float32 sums"),
-    add_score<ConstantBesideTheMatrix>("broken_constant",
-                                       "Sides are constant beside the spread of their matrix"),
-    add_score<PivotOfTheMatrix>("broken_pivot", "One pivot for a matrix, in float32"),
-    add_score<MaskIgnored>("broken_mask", "The mask of the left is not used"),
-    add_score<OverlapIgnored>("broken_least_overlap", "No least overlap"),
-    add_score<ModuloOffByOne>("broken_modulo", "Columns wrap one too early"),
-    add_score<OverlapCovariance>("broken_covariance", "Covariance about the means of the overlap"),
-    add_score<ExponentIgnored>("broken_exponent", "Phase correlation with p = 0"),
-    add_score<BrightnessKept>("broken_brightness", "Phase correlation of matrices with means"),
-    add_score<Unguarded>("broken_unguarded", "Phase correlation divides by the smallest bins"),
+    add_score("broken_no_score", "Right, the control of scores", plan<SoundScore>),
+    add_score("broken_no_phase", "Right, the control of phase correlation", plan<SoundPhase>),
+    add_value("broken_deviation", "zncc divides by the variance of the left",
+              [](const Problem& q, const ScorePair& pair, Index sy, Index sx, Element e) {
+                const Moments of = moments(q, pair, sy, sx);
+                double squares = 0;
+                each_product(q, pair, sy, sx, [&](double l, double) {
+                  squares += (l - of.left / of.n) * (l - of.left / of.n);
+                });
+                return std::clamp(e.value / (e.scale * squares), -1.0, 1.0);
+              }),
+    add_value("broken_count", "Means over a row too many",
+              [](const Problem& q, const ScorePair& pair, Index sy, Index sx, Element) {
+                const Moments of = moments(q, pair, sy, sx);
+                const Index row = overlap(q.left.cols, q.right.cols, sx).count;
+                const double n = of.n + static_cast<double>(row);
+                return zncc_about(q, pair, sy, sx, of.left / n, of.right / n);
+              }),
+    add_value("broken_whole_mean", "Mean of the whole template over a partial overlap",
+              [](const Problem& q, const ScorePair& pair, Index sy, Index sx, Element) {
+                const Moments of = moments(q, pair, sy, sx);
+                return zncc_about(q, pair, sy, sx, pair.left_mean, of.right / of.n);
+              }),
+    // float32 sums of squares and products, whose means are subtracted afterwards.
+    add_value("broken_uncentred", "Differences of large float32 sums",
+              [](const Problem& q, const ScorePair& pair, Index sy, Index sx, Element) {
+                float n = 0, l1 = 0, r1 = 0, l2 = 0, r2 = 0, lr = 0;
+                each_product(q, pair, sy, sx, [&](double left, double right) {
+                  const auto l = static_cast<float>(left), r = static_cast<float>(right);
+                  n += 1, l1 += l, r1 += r, l2 += l * l, r2 += r * r, lr += l * r;
+                });
+                const float squares = (l2 - l1 * l1 / n) * (r2 - r1 * r1 / n);
+                if (!(squares > 0)) return 0.0f;
+                return std::clamp((lr - l1 * r1 / n) / std::sqrt(squares), -1.0f, 1.0f);
+              }),
+    add_value("broken_constant", "Sides are constant beside the spread of their matrix",
+              [](const Problem& q, const ScorePair& pair, Index sy, Index sx, Element e) {
+                double left = 0, right = 0;
+                each_product(q, pair, sy, sx, [&](double l, double r) {
+                  left = std::max(left, std::abs(l - pair.left_mean));
+                  right = std::max(right, std::abs(r - pair.right_mean));
+                });
+                const bool constant = zero_rule(e.left_squares, left, e.terms) != ZeroRule::no ||
+                                      zero_rule(e.right_squares, right, e.terms) != ZeroRule::no;
+                return constant ? 0 : e.value;
+              }),
+    add_score("broken_pivot", "One pivot for a matrix, in float32", plan<PivotOfTheMatrix>),
+    add_score("broken_mask", "The mask of the left is not used", plan<MaskIgnored>),
+    add_score("broken_least_overlap", "No least overlap", plan<OverlapIgnored>),
+    // Columns are taken modulo one less than their number.
+    add_value("broken_modulo", "Columns wrap one too early",
+              [](const Problem& q, const ScorePair& pair, Index sy, Index sx, Element) {
+                const Index rows = q.left.rows, cols = q.left.cols;
+                double sum = 0;
+                for (Index y = 0; y < rows; ++y) {
+                  for (Index x = 0; x < cols; ++x) {
+                    const Index column = x + sx >= cols ? x + sx - (cols - 1) : x + sx;
+                    sum += pair.left[y * cols + x] *
+                           pair.right[wrapped(y, sy, rows) * cols + wrapped(column, 0, cols)];
+                  }
+                }
+                return sum;
+              }),
+    add_value("broken_covariance", "Covariance about the means of the overlap",
+              [](const Problem& q, const ScorePair& pair, Index sy, Index sx, Element) {
+                const Moments of = moments(q, pair, sy, sx);
+                ScorePair local = pair;
+                local.left_mean = of.left / of.n;
+                local.right_mean = of.right / of.n;
+                return score_element(q, local, sy, sx).value;
+              }),
+    add_score("broken_exponent", "Phase correlation with p = 0", plan<ExponentIgnored>),
+    add_score("broken_brightness", "Phase correlation of matrices with means",
+              plan<BrightnessKept>),
+    add_score("broken_unguarded", "Phase correlation divides by the smallest bins",
+              plan<Unguarded>),
 };
 
 }  // namespace

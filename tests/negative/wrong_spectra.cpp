@@ -84,25 +84,19 @@ struct SoundSpectra : Sound {
     ++calls_;
     rows_ = padded(problem_.left.rows, problem_.right.rows);
     cols_ = padded(problem_.left.cols, problem_.right.cols);
-    const Index size = rows_ * cols_;
-    float* out = call.outs<float>();
+    const double scale = 1 / static_cast<double>(rows_ * cols_);
     std::vector<Complex> l;
-    for (Index p = 0; p < problem_.pairs(); ++p) {
-      l = product(left(call, problem_.pair(p).left), right(call, problem_.pair(p).right));
-      spoil(l);
-      transform(l);  // of the conjugate: the inverse of real data
-      for (Index sy = problem_.window.sy.first; sy <= problem_.window.sy.last; ++sy) {
-        for (Index sx = problem_.window.sx.first; sx <= problem_.window.sx.last; ++sx) {
-          const Index at = (sy + rows_) % rows_ * cols_ + (sx + cols_) % cols_;
-          *out++ = static_cast<float>(l[static_cast<std::size_t>(at)].real() /
-                                      static_cast<double>(size));
-        }
+    each_output(problem_, call.outs<float>(), [&](float& out, Index p, Index sy, Index sx) {
+      if (sy == problem_.window.sy.first && sx == problem_.window.sx.first) {
+        l = product(left(call, problem_.pair(p).left), right(call, problem_.pair(p).right));
+        spoil(l);
+        transform(l);  // of the conjugate: the inverse of real data
       }
-    }
+      out = static_cast<float>(bin(l, sy, sx).real() * scale);
+    });
   }
 
- protected:
-  // What becomes of the spectrum of a pair; a real result wants both a bin and its mirror image.
+  // Changes the spectrum of a pair. A real result wants both a bin and its mirror image changed.
   virtual void spoil(std::vector<Complex>&) {}
   // Length of a pass along rows whose twiddles are missing.
   virtual Index bare() const { return 0; }
@@ -111,8 +105,10 @@ struct SoundSpectra : Sound {
     return spectrum[static_cast<std::size_t>((row + rows_) % rows_ * cols_ +
                                              (col + cols_) % cols_)];
   }
+  // One bin and its mirror image.
   template <typename F>
-  void both(std::vector<Complex>& spectrum, Index row, Index col, F&& change) const {
+  void both(std::vector<Complex>& spectrum, F&& change) const {
+    const Index row = rows_ / 3, col = cols_ / 5;
     change(bin(spectrum, row, col));
     if ((2 * row) % rows_ != 0 || (2 * col) % cols_ != 0) change(bin(spectrum, -row, -col));
   }
@@ -158,53 +154,6 @@ struct SoundSpectra : Sound {
     transform(data);
     return data;
   }
-};
-
-struct BinLost : SoundSpectra {
-  using SoundSpectra::SoundSpectra;
-  void spoil(std::vector<Complex>& s) override {
-    both(s, rows_ / 3, cols_ / 5, [](Complex& v) { v = 0; });
-  }
-};
-
-struct BinConjugated : SoundSpectra {
-  using SoundSpectra::SoundSpectra;
-  void spoil(std::vector<Complex>& s) override {
-    both(s, rows_ / 3, cols_ / 5, [](Complex& v) { v = std::conj(v); });
-  }
-};
-
-struct BinsSwapped : SoundSpectra {
-  using SoundSpectra::SoundSpectra;
-  void spoil(std::vector<Complex>& s) override {
-    const Index y = rows_ / 3, x = cols_ / 5;
-    std::swap(bin(s, y, x), bin(s, y, x + 1));
-    std::swap(bin(s, -y, -x), bin(s, -y, -x - 1));
-  }
-};
-
-struct BinOff : SoundSpectra {
-  using SoundSpectra::SoundSpectra;
-  void spoil(std::vector<Complex>& s) override {
-    both(s, rows_ / 3, cols_ / 5, [](Complex& v) { v *= 1.01; });
-  }
-};
-
-struct NyquistLost : SoundSpectra {
-  using SoundSpectra::SoundSpectra;
-  void spoil(std::vector<Complex>& s) override {
-    for (Index y = 0; y < rows_; ++y) bin(s, y, cols_ / 2) = 0;
-  }
-};
-
-// The last pass along rows, or one in the middle.
-struct TwiddlesGone : SoundSpectra {
-  using SoundSpectra::SoundSpectra;
-  Index bare() const override { return cols_; }
-};
-struct MiddleTwiddlesGone : SoundSpectra {
-  using SoundSpectra::SoundSpectra;
-  Index bare() const override { return cols_ / 2; }
 };
 
 // Left and right as the two parts of one complex array in float32, as they are: the smaller one gets
@@ -257,17 +206,54 @@ struct Shared : Sound {
   }
 };
 
+// A fault that F(plan, spectrum of a pair) makes.
+template <typename F>
+struct WrongBins : SoundSpectra {
+  using SoundSpectra::SoundSpectra;
+  void spoil(std::vector<Complex>& spectrum) override { F{}(*this, spectrum); }
+};
+// Twiddles of one pass along rows are gone: of the last one, or of one in the middle.
+template <int kDivisor>
+struct TwiddlesGone : SoundSpectra {
+  using SoundSpectra::SoundSpectra;
+  Index bare() const override { return cols_ / kDivisor; }
+};
+
+bool add_transform(const char* id, const char* summary, decltype(Variant::plan) plan) {
+  Variant variant;
+  variant.algorithm_class = AlgorithmClass::fft;
+  return add_variant(id, summary, plan, std::move(variant));
+}
+template <std::invocable<SoundSpectra&, std::vector<Complex>&> F>
+bool add_transform(const char* id, const char* summary, F) {
+  return add_transform(id, summary, plan<WrongBins<F>>);
+}
+
+using Spectrum = std::vector<Complex>;
+
 const bool kAdded[] = {
     add_transform("broken_shared", "Both sides as they are in one complex transform", plan<Shared>),
     add_transform("broken_no_spectrum", "Right, the control of transforms", plan<SoundSpectra>),
-    add_transform("broken_bin_lost", "One frequency bin is 0", plan<BinLost>),
-    add_transform("broken_bin_conjugated", "One frequency bin is conjugated", plan<BinConjugated>),
-    add_transform("broken_bins_swapped", "Two frequency bins are swapped", plan<BinsSwapped>),
-    add_transform("broken_bin_off", "One frequency bin is off by 1 %", plan<BinOff>),
-    add_transform("broken_nyquist", "The Nyquist column is lost", plan<NyquistLost>),
-    add_transform("broken_twiddles", "The last pass has no twiddles", plan<TwiddlesGone>),
+    add_transform("broken_bin_lost", "One frequency bin is 0",
+                  [](SoundSpectra& of, Spectrum& s) { of.both(s, [](Complex& v) { v = 0; }); }),
+    add_transform(
+        "broken_bin_conjugated", "One frequency bin is conjugated",
+        [](SoundSpectra& of, Spectrum& s) { of.both(s, [](Complex& v) { v = std::conj(v); }); }),
+    add_transform("broken_bins_swapped", "Two frequency bins are swapped",
+                  [](SoundSpectra& of, Spectrum& s) {
+                    const Index y = of.rows_ / 3, x = of.cols_ / 5;
+                    std::swap(of.bin(s, y, x), of.bin(s, y, x + 1));
+                    std::swap(of.bin(s, -y, -x), of.bin(s, -y, -x - 1));
+                  }),
+    add_transform("broken_bin_off", "One frequency bin is off by 1 %",
+                  [](SoundSpectra& of, Spectrum& s) { of.both(s, [](Complex& v) { v *= 1.01; }); }),
+    add_transform("broken_nyquist", "The Nyquist column is lost",
+                  [](SoundSpectra& of, Spectrum& s) {
+                    for (Index y = 0; y < of.rows_; ++y) of.bin(s, y, of.cols_ / 2) = 0;
+                  }),
+    add_transform("broken_twiddles", "The last pass has no twiddles", plan<TwiddlesGone<1>>),
     add_transform("broken_middle_twiddles", "A pass in the middle has no twiddles",
-                  plan<MiddleTwiddlesGone>),
+                  plan<TwiddlesGone<2>>),
 };
 
 }  // namespace

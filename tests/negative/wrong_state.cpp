@@ -1,5 +1,8 @@
-// Faults of state and behaviour: right at first, or not an answer at all.
+// Faults of memory: written where nothing may be written, read where nothing is. Faults of state and behaviour: right at
+// first, or not an answer at all. Faults that show only where calls with different memory follow each other: on a GPU they
+// come of calls that overlap, here they are simulated, and calls with the same memory are right.
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <vector>
@@ -26,21 +29,6 @@ struct NotCleared : Sound {
   }
 };
 
-struct SilentSecondCall : Sound {
-  using Sound::Sound;
-  void compute(const Call& call) override {
-    if (calls_ == 0) Sound::compute(call);
-  }
-};
-
-struct WrongLater : Sound {
-  using Sound::Sound;
-  void compute(const Call& call) override {
-    Sound::compute(call);
-    if (calls_ > kLater) call.outs<float>()[0] += 100.0f;
-  }
-};
-
 // Does its work only when the inputs are new: right, and faster than any honest variant.
 struct Remembers : Sound {
   using Sound::Sound;
@@ -53,45 +41,110 @@ struct Remembers : Sound {
   }
 };
 
-struct Throws : Sound {
+// As if the last output were written late, from a workspace that the next call has overwritten.
+struct LateWrite : Sound {
   using Sound::Sound;
-  void compute(const Call&) override { throw std::runtime_error("thrown by compute"); }
-};
-
-struct ThrowsLater : Sound {
-  using Sound::Sound;
+  float* previous = nullptr;
   void compute(const Call& call) override {
     Sound::compute(call);
-    if (calls_ > kLater) throw std::runtime_error("thrown in the timed loop");
+    const Index last = problem_.out_elements() - 1;
+    if (previous && previous != call.outs<float>()) {
+      std::memcpy(previous + last, call.outs<float>() + last, sizeof(float));
+    }
+    previous = call.outs<float>();
   }
 };
 
-struct ThrowsNoException : Sound {
+// The inputs are those of the first call, as of a captured graph that is never updated.
+struct FirstInputs : Sound {
   using Sound::Sound;
-  void compute(const Call&) override { throw 1; }
+  Call first;
+  void compute(const Call& call) override {
+    if (!first.left) first = call;
+    Call stale = call;
+    stale.left = first.left;
+    stale.right = first.right;
+    Sound::compute(stale);
+  }
 };
 
-std::unique_ptr<Plan> throw_in_plan(const PlanRequest&) {
-  throw std::runtime_error("thrown by plan");
-}
-Support throw_in_supports(const PlanRequest&) { throw std::runtime_error("thrown by supports"); }
-std::size_t throw_in_workspace(const PlanRequest&) {
-  throw std::runtime_error("thrown by workspace_bytes");
-}
-std::unique_ptr<Plan> run_out(const PlanRequest&) { throw std::bad_alloc(); }
+// Writes beside an output that is not the first call's.
+struct BesideTheSecond : Sound {
+  using Sound::Sound;
+  void* first = nullptr;
+  void compute(const Call& call) override {
+    Sound::compute(call);
+    if (!first) first = call.out;
+    if (call.out != first) call.outs<float>()[problem_.out_elements()] = 0.0f;
+  }
+};
 
 const bool kAdded[] = {
+    add("broken_left_overwritten", "Writes its left",
+        [](Sound& s, const Call& call) {
+          s.Sound::compute(call);
+          const_cast<float*>(call.lefts<float>())[s.problem_.left_elements() - 1] += 1.0f;
+        }),
+    add("broken_right_overwritten", "Writes its right",
+        [](Sound& s, const Call& call) {
+          s.Sound::compute(call);
+          const_cast<float*>(call.rights<float>())[0] += 1.0f;
+        }),
+    // The harness's bands lie beside each buffer, so the memory exists.
+    add("broken_writes_behind", "Writes behind the output",
+        [](Sound& s, const Call& call) {
+          s.Sound::compute(call);
+          call.outs<float>()[s.problem_.out_elements()] = 0.0f;
+        }),
+    add("broken_writes_before", "Writes before the output",
+        [](Sound& s, const Call& call) {
+          s.Sound::compute(call);
+          call.outs<float>()[-1] = 0.0f;
+        }),
+    add("broken_reads_left", "Reads behind the left",
+        [](Sound& s, const Call& call) {
+          s.Sound::compute(call);
+          call.outs<float>()[0] += 0.0f * call.lefts<float>()[s.problem_.left_elements()];
+        }),
+    add("broken_reads_right", "Reads behind the right",
+        [](Sound& s, const Call& call) {
+          s.Sound::compute(call);
+          call.outs<float>()[0] += 0.0f * call.rights<float>()[s.problem_.right_elements()];
+        }),
     add("broken_no_clear", "Sums not cleared", plan<NotCleared>, NotCleared::bytes),
-    add("broken_second_call", "Writes nothing again", plan<SilentSecondCall>),
-    add("broken_later", "Wrong in the timed loop", plan<WrongLater>),
+    add("broken_second_call", "Writes nothing again",
+        [](Sound& s, const Call& call) {
+          if (s.calls_ == 0) s.Sound::compute(call);
+        }),
+    add("broken_later", "Wrong in the timed loop",
+        [](Sound& s, const Call& call) {
+          s.Sound::compute(call);
+          if (s.calls_ > kLater) call.outs<float>()[0] += 100.0f;
+        }),
     add("broken_remembers", "Computes new inputs only", plan<Remembers>),
-    add("broken_throws", "compute throws", plan<Throws>),
-    add("broken_throws_later", "compute throws later", plan<ThrowsLater>),
-    add("broken_throws_int", "throws no exception", plan<ThrowsNoException>),
-    add("broken_plan", "plan throws", throw_in_plan),
-    add("broken_supports", "supports throws", plan<Sound>, no_bytes, throw_in_supports),
-    add("broken_workspace", "workspace_bytes throws", plan<Sound>, throw_in_workspace),
-    add("broken_memory", "plan finds no memory", run_out),
+    add("broken_throws", "compute throws",
+        [](Sound&, const Call&) { throw std::runtime_error("thrown by compute"); }),
+    add("broken_throws_later", "compute throws later",
+        [](Sound& s, const Call& call) {
+          s.Sound::compute(call);
+          if (s.calls_ > kLater) throw std::runtime_error("thrown in the timed loop");
+        }),
+    add("broken_throws_int", "throws no exception", [](Sound&, const Call&) { throw 1; }),
+    add("broken_plan", "plan throws",
+        [](const PlanRequest&) -> std::unique_ptr<Plan> {
+          throw std::runtime_error("thrown by plan");
+        }),
+    add("broken_supports", "supports throws", plan<Sound>, Variant().workspace_bytes,
+        [](const PlanRequest&) -> Support { throw std::runtime_error("thrown by supports"); }),
+    add("broken_workspace", "workspace_bytes throws", plan<Sound>,
+        [](const PlanRequest&) -> std::size_t {
+          throw std::runtime_error("thrown by workspace_bytes");
+        }),
+    add("broken_memory", "plan finds no memory",
+        [](const PlanRequest&) -> std::unique_ptr<Plan> { throw std::bad_alloc(); }),
+    add("broken_late_write", "Written late, from another call's workspace", plan<LateWrite>),
+    add("broken_first_inputs", "Remembers where the first inputs were", plan<FirstInputs>),
+    add("broken_beside_second", "Writes beside the second output", plan<BesideTheSecond>),
 };
 
 }  // namespace
