@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -191,10 +192,7 @@ def run(argv: Sequence[str]) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from experiments import folders
@@ -177,10 +178,7 @@ def run(argv: Sequence[str]) -> int:
     return int(wrong > 0)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

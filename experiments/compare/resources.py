@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from experiments.compare.markdown import printed
@@ -152,10 +153,7 @@ def run(argv: Sequence[str]) -> int:
     return int(bool(found))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

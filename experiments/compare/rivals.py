@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -221,10 +222,7 @@ def run(argv: Sequence[str]) -> int:
     return 1 if any(one["name"] == "xcorr-bench" for one in wrong) else 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line. Exit code 1 where a score of ours is wrong."""
-    return command(run, argv)
-
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

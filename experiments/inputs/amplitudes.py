@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,9 +91,7 @@ def compute(context: common.Context) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
-    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
-
+main = partial(common.run_main, EXPERIMENT, __doc__ or "", compute)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -93,8 +93,8 @@ def run_main(
     experiment: str,
     description: str,
     compute: Callable[[Context], int],
-    argv: Sequence[str] | None,
-    library: Any | None,
+    argv: Sequence[str] | None = None,
+    library: Any | None = None,
 ) -> int:
     """Exit code of an experiment's program: 0, also where nothing computes what it asks for, which a line says; 1 where its
     assertion fails, 2 for a user's mistake."""

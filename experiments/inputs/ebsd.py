@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -398,9 +398,7 @@ def report(tiles: Tiles, entry: dict[str, Any]) -> list[str]:
     return []
 
 
-def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
-    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
-
+main = partial(common.run_main, EXPERIMENT, __doc__ or "", compute)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -324,9 +324,7 @@ def _previews(case: Case, truths: list[Truth]) -> dict[str, Any]:
     }
 
 
-def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
-    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
-
+main = partial(common.run_main, EXPERIMENT, __doc__ or "", compute)
 
 if __name__ == "__main__":
     sys.exit(main())

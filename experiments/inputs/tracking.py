@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -174,9 +175,7 @@ def compute(context: common.Context) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
-    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
-
+main = partial(common.run_main, EXPERIMENT, __doc__ or "", compute)
 
 if __name__ == "__main__":
     sys.exit(main())

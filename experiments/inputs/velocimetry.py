@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -244,9 +245,7 @@ def compute(context: common.Context) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
-    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
-
+main = partial(common.run_main, EXPERIMENT, __doc__ or "", compute)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -23,7 +23,6 @@ from xcorr.native.variants import assignments
 from xcorr.problem import Problem
 
 NAMES = FOLDER / "published_names.toml"
-SHARED_NAMES = FOLDER / "reference_names.toml"
 FLAT_COLUMNS = ("group", "form", "rows", "cols", "lefts", "rights", "algorithm", "params", "metric", "mean_us")
 
 
@@ -64,13 +63,11 @@ class Found:
 
 
 class Names:
-    """published_names.toml with the parameters of reference_names.toml."""
+    """published_names.toml."""
 
     def __init__(self) -> None:
         self.data = load_toml(NAMES)
-        shared = load_toml(SHARED_NAMES)
-        self.values: dict[str, str] = shared["values"]
-        self.params: dict[str, str] = {**shared["params"], **self.data["params"]}
+        self.params: dict[str, str] = self.data["params"]
 
     @cached_property
     def own_params(self) -> set[str]:
@@ -79,9 +76,11 @@ class Names:
 
     def algorithm(self, kind: str, name: str, where: str) -> dict[str, Any]:
         """The entry whose `kind` (file or flat) is `name`; UserError when there is none."""
-        by_name = {entry[kind]: entry for entry in self.data["algorithms"]}
+        by_name: dict[str, Any] = self.data["algorithms"]
         if kind == "file":
             name = name.replace("_", "-")
+        else:
+            by_name = {entry[kind]: entry for entry in by_name.values()}
         if name not in by_name:
             raise UserError(f"{where}: algorithm {name} has no name in {NAMES.name}; {nearest(name, by_name)}")
         return by_name[name]
@@ -105,7 +104,7 @@ class Names:
         rows, cols, lefts, rights = shape
         copies = group.get("copies", 1)
         problem = Problem(group["form"], (rows, cols), (rows, cols), lefts * copies, rights * copies, "full")
-        params = {name: self.values.get(value, value) for name, value in raw.items()}
+        params = {name: self.data["values"].get(value, value) for name, value in raw.items()}
         params = {**entry.get("also", {}), **params}
         for name in entry.get("drop", []):
             params.pop(name, None)

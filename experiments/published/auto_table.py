@@ -17,6 +17,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,10 +133,7 @@ def local_set(results: Path, key: str) -> Path:
     return folder
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

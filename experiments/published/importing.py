@@ -14,6 +14,7 @@ import statistics
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from experiments.driver import store
@@ -169,10 +170,7 @@ def run(argv: Sequence[str]) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

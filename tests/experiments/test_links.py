@@ -24,7 +24,6 @@ NAMED = [
     ("experiments.compare.artifact", "--results"),
     ("experiments.compare.counters", "--machine-key key --read"),
     ("experiments.compare.fragments", "--machine-key key --program"),
-    ("experiments.compare.reference", "--reference"),
     ("experiments.compare.resources", "--build"),
     ("experiments.compare.rivals", "--results"),
     ("experiments.compare.scipy_peer", "--bars"),
