@@ -20,10 +20,10 @@ from typing import Any
 
 from experiments import folders
 from experiments.compare import artifacts
-from experiments.driver.bench import program
+from experiments.driver.bench import problem_options, program, words_of
 from xcorr.errors import LibraryError, Parser, UserError, command, nearest
 from xcorr.native.library import Library
-from xcorr.problem import Problem, format_shape
+from xcorr.problem import Problem
 
 EXPERIMENT = "profiler-counters"
 SCHEMA = 1
@@ -51,15 +51,10 @@ def metrics() -> dict[str, dict[str, Any]]:
 
 
 def bench_words(point: dict[str, Any], path: str) -> list[str]:
-    """The command that makes the launch, once for its check and a few times more."""
-    problem = Problem.of_id(point["problem"])
-    return [
-        *(path, "--device", "cuda:0", "--variant", point["variant"], "--params", point["params"]),
-        *("--form", problem.form, "--window", problem.window),
-        *("--left", format_shape(problem.left), "--right", format_shape(problem.right)),
-        *("--lefts", str(problem.lefts), "--rights", str(problem.rights)),
-        *("--repetitions", "1", "--min-time", "0.001"),
-    ]
+    """The command that launches the kernel once for the check and a few times more."""
+    chosen = {"device": "cuda:0", "variant": point["variant"], "params": point["params"]}
+    timing = {"repetitions": 1, "min-time": 0.001}
+    return [path, *words_of({**chosen, **problem_options(Problem.of_id(point["problem"])), **timing})]
 
 
 def ncu_words(point: dict[str, Any], path: str, ncu: str = "ncu") -> list[str]:

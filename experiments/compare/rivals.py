@@ -20,9 +20,8 @@ from tqdm import tqdm
 
 from experiments import folders
 from experiments.compare import artifacts
-from experiments.compare.records import passed_record
+from experiments.compare.records import seconds_of
 from experiments.compare.zncc_peers import PEERS, Peer, truth
-from experiments.driver.bench import program
 from xcorr.choice.auto import Auto
 from xcorr.errors import LibraryError, Parser, UserError, command
 from xcorr.native.library import Library
@@ -73,7 +72,7 @@ def request_of(problem: dict[str, Any]) -> Problem:
     return Problem("n-to-m", *sizes, window="valid", score="zncc")
 
 
-def seconds_of(call: Any, synchronise: Any, duration: float) -> float:
+def call_seconds(call: Any, synchronise: Any, duration: float) -> float:
     """Seconds a call, of as many as fill the duration."""
     calls, begin = 0, time.perf_counter()
     while True:
@@ -106,7 +105,7 @@ def of_peer(peer: Peer, templates: np.ndarray, frame: np.ndarray, rounds: int, d
     scores = np.asarray(peer.host(module, call()))
     times: list[float] = []
     while len(times) < rounds and sum(times) < LONGEST_S:
-        times.append(seconds_of(call, lambda: peer.synchronise(module), duration))
+        times.append(call_seconds(call, lambda: peer.synchronise(module), duration))
     return {"params": "", **spread(times), "scores": scores}
 
 
@@ -124,13 +123,7 @@ def of_ours(
     choice = auto.choose(request)
     chosen = {"variant": choice.variant, "params": choice.params}
     scores = library.correlate(request, *arrays[:1], arrays[1][None], precision="fp32", device=device, **chosen)
-    words = [str(program()), "--device", device, "--variant", choice.variant, "--params", choice.params]
-    shapes = [f"{rows}x{cols}" for rows, cols in (request.left, request.right)]
-    words += ["--form", request.form, "--left", shapes[0], "--right", shapes[1], "--lefts", str(request.lefts)]
-    words += ["--rights", "1", "--window", "valid", "--score", "zncc", "--repetitions", str(rounds)]
-    words += ["--min-time", str(duration), "--records", "-"]
-    record = passed_record(words, f"{choice.variant} {choice.params}")
-    times = [float(one["compute_us"]) * 1e-6 for one in record["repetitions"]]
+    times = seconds_of(device, choice.variant, choice.params, request, rounds, duration)
     return {**chosen, **spread(times), "scores": scores}
 
 

@@ -25,7 +25,7 @@ import scipy.fft
 from scipy.signal import fftconvolve
 from tqdm import tqdm
 
-from experiments.compare.records import passed_record
+from experiments.compare.records import seconds_of
 from experiments.driver.bench import program
 from xcorr.errors import LibraryError, Parser, UserError
 from xcorr.files import load_toml
@@ -116,39 +116,7 @@ def variant_contestant(
         return library.correlate(request, left, right, variant=variant, params=params)
 
     def seconds_per_call(duration: float) -> float:
-        shapes = [f"{rows}x{cols}" for rows, cols in (request.left, request.right)]
-        command = [
-            str(program()),
-            "--device",
-            "cpu",
-            "--variant",
-            variant,
-            "--precision",
-            "fp32",
-            "--form",
-            request.form,
-            "--left",
-            shapes[0],
-            "--right",
-            shapes[1],
-            "--lefts",
-            str(request.lefts),
-            "--rights",
-            str(request.rights),
-            "--window",
-            request.window,
-            *(["--params", params] if params else []),
-            "--mode",
-            "stream",
-            "--repetitions",
-            "1",
-            "--min-time",
-            str(duration),
-            "--records",
-            "-",
-        ]
-        record = passed_record(command, f"{variant} {params}")
-        return float(record["repetitions"][0]["compute_us"]) * 1e-6
+        return seconds_of("cpu", variant, params, request, 1, duration)[0]
 
     return Contestant(f"{variant} {params}".strip(), ours, result, seconds_per_call)
 
