@@ -25,8 +25,8 @@ from experiments.driver.columns import OUTCOMES
 from experiments.driver.launches import quiet_us, slowed
 from experiments.driver.points import Filters, Unit, expand, in_processes, parse_shard, take_shard
 from experiments.driver.predict import Predictor
+from experiments.driver.repository import Repository
 from experiments.driver.schema import FOLDER, Experiment, load_experiments, load_presets, load_rates
-from experiments.driver.sources import Sources
 from experiments.driver.sweep import Progress, Sweep
 from xcorr.errors import Parser, UserError, nearest, warn
 from xcorr.fields import NAMES as FIELDS
@@ -198,7 +198,7 @@ def _record(run: str, argv: Sequence[str], preset: str, shard: str, facts: dict[
         "before": facts,
         "machine_key": facts["machine_key"],
         "package_version": facts.get("package_version"),
-        **Sources().record(),
+        **Repository().record(),
     }
 
 

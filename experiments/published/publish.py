@@ -160,7 +160,7 @@ def publish(
     by_place = {(run.get("experiment", ""), run["run"]): run for run in published_runs}
     published_rows = every_row(published, published_runs, warn, refuse_rows) if add else []
     local_runs = run_records(local)
-    sources = provenance.sources_of_sets()
+    repository = provenance.repository_of_sets()
     for name in names:
         folder = local / name
         rows = every_row(local, local_runs, warn, refuse_rows, experiment=name)
@@ -168,7 +168,7 @@ def publish(
             runs = by_run([record for record in local_runs if record.get("experiment") == name])
             measured_here = set(runs)
             check_points(folder, runs.values())
-            provenance.check_experiment(folder, name, sources)
+            provenance.check_experiment(folder, name, repository)
             if add:
                 rows += [row for row in published_rows if row["experiment"] == name]
                 runs = {run: one for (of, run), one in by_place.items() if of == name} | runs
@@ -182,7 +182,7 @@ def publish(
             check_loss(target, rows, force)
             files[target] = store.encode(rows)
             used = {row["run"] for row in rows}
-            provenance.check_sources(folder, runs, used & measured_here, sources)
+            provenance.check_sources(folder, runs, used & measured_here, repository)
             provenance.check_blocks(folder, rows, runs, measured_here)
             by_place = {place: run for place, run in by_place.items() if place[0] != name}
             by_place |= {(name, run): runs[run] for run in used if run in runs}

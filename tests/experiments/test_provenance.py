@@ -13,7 +13,7 @@ import pytest
 from driving import EXPERIMENT, Driver, driver, refusal
 
 from experiments.driver import store
-from experiments.driver.sources import Sources
+from experiments.driver.repository import Repository
 from xcorr.paths import ROOT
 
 __all__ = ["driver"]
@@ -74,7 +74,7 @@ def test_results_and_files_of_the_user_modify_no_sources(driver: Driver) -> None
     driver.git("commit", "-q", "-m", "Rows")
     driver.run("--force")
     (driver.base / "frames.png").touch()
-    assert not Sources(driver.base).modified()
+    assert not Repository(driver.base).modified()
 
 
 @pytest.mark.parametrize("commit", [None, "", 7])
@@ -140,8 +140,8 @@ def test_without_git_a_line_says_what_is_not_checked(driver: Driver, capsys: pyt
 
 def test_a_folder_of_another_repository_is_no_repository(driver: Driver) -> None:
     """Such as an archive of the sources unpacked in somebody's clone: its commit is none of these sources."""
-    assert Sources(driver.base).known and not Sources(driver.folder).known
-    assert Sources(driver.folder).record()["git_commit"] is None
+    assert Repository(driver.base).known and not Repository(driver.folder).known
+    assert Repository(driver.folder).record()["git_commit"] is None
 
 
 @pytest.mark.parametrize("arguments", ALWAYS)
