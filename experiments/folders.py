@@ -1,7 +1,7 @@
 """Finds the files of the sources, experiments/<source>/. A source is a paper with its thesis or program, or `beyond`.
 
-There is no list of sources: a folder that is added is found. `python3 -m experiments.folders` prints a line for each program
-that `inputs.toml` of a source names: its kind, which is the key in the file, and its module.
+There is no list of sources: a folder that is added is found. `python3 -m experiments.folders` prints a line for each
+program that `inputs.toml` of a source names: its kind, which is the key in the file, and its module.
 """
 
 from __future__ import annotations

@@ -74,9 +74,9 @@ def choose_set(root: Path, machine: str | None, local: bool, wanted: Callable[[s
 def best_points(frame: pd.DataFrame, time: str = "compute_us") -> dict[Cell, dict[str, Any]]:
     """For each cell the times, variant and params of the point with the smallest median `time`.
 
-    `frame` holds rows of read_set, one per repetition. `phases_us` is NaN where forward or inverse was not timed. A missing
-    Hadamard time counts as 0: the product is then part of the inverse transform. `unclear_us` is compute_us - clear_us.
-    Cells whose points all lack `time` are left out.
+    `frame` holds rows of read_set, one per repetition. `phases_us` is NaN where forward or inverse was not timed. A
+    missing Hadamard time counts as 0: the product is then part of the inverse transform. `unclear_us` is compute_us -
+    clear_us. Cells whose points all lack `time` are left out.
     """
     point = ["form", "left_rows", "lefts", "rights", "variant", "params", "preset"]
     medians = frame.groupby(point)[["compute_us", "clear_us", *PHASES]].median().reset_index()
@@ -138,7 +138,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison. `lines` starts with the form, the size and the counts of a cell; `headers` names the other columns."""
+    """One comparison. `lines` starts with the form, the size and the counts of a cell; `headers` names the other
+    columns."""
 
     headers: str  # separated by commas
     lines: list[list[str]]
@@ -197,7 +198,8 @@ def compare_naive(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) 
 
 
 def compare_definition(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) -> Part:
-    """The fastest point of the paper's algorithms, without the clear of the output where the baseline's timer excludes it."""
+    """The fastest point of the paper's algorithms, without the clear of the output where the baseline's timer excludes
+    it."""
     mine = rows[rows["family"].isin(what["families"])]
     best = {"compute_us": best_points(mine), "unclear_us": best_points(mine, "unclear_us")}
     column = Column("best definition", what["compute_bar"])

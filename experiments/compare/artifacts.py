@@ -11,8 +11,8 @@ from xcorr.files import load_json, replaced_file
 
 
 def stored(folder: Path, experiment: str, schema: int, way_out: str) -> dict[str, Any] | None:
-    """The file of the set at `folder`, which is published or local; None where there is none. UserError, which ends with
-    `way_out`, for another schema or another machine."""
+    """The file of the set at `folder`, which is published or local; None where there is none. UserError, which ends
+    with `way_out`, for another schema or another machine."""
     for path in (folder / f"{experiment}.json", _local(folder, experiment)):
         if path.exists():
             found = load_json(path)

@@ -1,7 +1,7 @@
 """Takes profiler counters of a few launches with ncu and stores them; they decide claims H02 and H03.
 
-experiments/jpdc/baselines.toml names the launches and the counters. Each launch is one process of xcorr-bench under ncu. The
-command checks the CSV that ncu prints. With --read it takes files that exist, NAME.csv for each launch.
+experiments/jpdc/baselines.toml names the launches and the counters. Each launch is one process of xcorr-bench under
+ncu. The command checks the CSV that ncu prints. With --read it takes files that exist, NAME.csv for each launch.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def _of_kernels(rows: Iterable[dict[str, str]]) -> list[tuple[str, dict[str, str
 
 
 def read(text: str, point: dict[str, Any], where: str) -> dict[str, float]:
-    """The counters of the point's kernel by name. UserError unless there is exactly one such kernel, and for a missing counter
-    or an impossible value."""
+    """The counters of the point's kernel by name. UserError unless there is exactly one such kernel, and for a missing
+    counter or an impossible value."""
     found = [values for name, values in _of_kernels(table(text, where)) if point["kernel"] in name]
     if len(found) != 1:
         raise UserError(f"{where}: {len(found)} launches of {point['kernel']}; profile exactly one, as --print says")

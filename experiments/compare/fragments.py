@@ -1,7 +1,7 @@
 """Reads the fragments of tf32 matrices back from a GPU; claim K09 compares them with Figs. 5 and 6 of the TF32 paper.
 
-The command compiles fragments.cu with nvcc, or takes the program of --program, and runs it on the first GPU. It stores the
-output as an artifact of the experiment `series-fragments`.
+The command compiles fragments.cu with nvcc, or takes the program of --program, and runs it on the first GPU. It stores
+the output as an artifact of the experiment `series-fragments`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Measures template matching by other libraries and by ours in one run: times, and differences from float64.
 
-Ours is the variant that xcorr.auto chooses on each device. xcorr-bench times it without Python on uniform random numbers; its
-scores are those of the photograph. The libraries are called from Python. All times are of the computation with data on the
-device, without transfers. A library that cannot be imported is left out, and the stored file gives the reason.
+Ours is the variant that xcorr.auto chooses on each device. xcorr-bench times it without Python on uniform random
+numbers; its scores are those of the photograph. The libraries are called from Python. All times are of the computation
+with data on the device, without transfers. A library that cannot be imported is left out, and the stored file gives the
+reason.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def problems() -> list[dict[str, Any]]:
 
 
 def inputs(problem: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Templates (n x rows x cols) and the frame (rows x cols) that they are cut from: float32 grey values of 0 to 255."""
+    """Templates (n x rows x cols) and the frame (rows x cols) that they are cut from: float32 grey values of 0 to
+    255."""
     from skimage import data
 
     rng = np.random.default_rng(1)

@@ -1,8 +1,8 @@
 """Measures the speed bars of experiments/compare/bars/speed.toml on this machine: variants against another variant, or
 against scipy.signal.fftconvolve in this process.
 
-The result of every contestant is checked before it is timed. In a round every contestant runs for the same time; its time
-is the median over the rounds. Exit code 0: all bars are met; 1: one is missed; 2: a mistake in the request.
+The result of every contestant is checked before it is timed. In a round every contestant runs for the same time; its
+time is the median over the rounds. Exit code 0: all bars are met; 1: one is missed; 2: a mistake in the request.
 
 Example: python3 -m experiments.compare.scipy_peer --rounds 5 --seconds 0.3
 """
@@ -48,7 +48,8 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Bar:
-    """An entry of speed.toml. `least_speedup`: smallest allowed ratio of the fastest opponent's time to the variant's."""
+    """An entry of speed.toml. `least_speedup`: smallest allowed ratio of the fastest opponent's time to the
+    variant's."""
 
     title: str
     request: Problem

@@ -1,7 +1,7 @@
 """Zero-normalised scores of templates in a frame by other libraries, called as their manuals recommend.
 
-A peer takes templates (n x rows x cols) and a frame (rows x cols), both float32. It prepares a call that computes all scores
-of `valid` windows from data on its device. `synchronise` waits for the queue of a GPU library.
+A peer takes templates (n x rows x cols) and a frame (rows x cols), both float32. It prepares a call that computes all
+scores of `valid` windows from data on its device. `synchronise` waits for the queue of a GPU library.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ def _torch(device: str) -> Callable[[Any, np.ndarray, np.ndarray], Call]:
         count = rows * cols
 
         def mean_of(values: Any) -> Any:
-            """Means of windows by rows, then by columns. One pass takes rows * cols additions per output and more time than the convolution."""
+            """Means of windows by rows, then by columns. One pass takes rows * cols additions per output and more time
+            than the convolution."""
             return functional.avg_pool2d(functional.avg_pool2d(values, (1, cols), 1), (rows, 1), 1)
 
         def call() -> Any:

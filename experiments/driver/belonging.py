@@ -46,8 +46,8 @@ SENTENCES = {
 class Belonging:
     """Keeps the rows of a set that count, and describes the others in a line for each fault.
 
-    `folder`: the set's folder, named by the machine key. `records`: its run records. A record without `experiment`, as in
-    imported sets, is of every experiment.
+    `folder`: the set's folder, named by the machine key. `records`: its run records. A record without `experiment`, as
+    in imported sets, is of every experiment.
     """
 
     def __init__(self, folder: Path, records: Iterable[dict[str, Any]]) -> None:

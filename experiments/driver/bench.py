@@ -34,7 +34,8 @@ _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def _die_with(parent: int) -> Callable[[], None]:
-    """A function that the child calls before exec. The system then kills the child when the driver ends for any reason."""
+    """A function that the child calls before exec. The system then kills the child when the driver ends for any
+    reason."""
 
     def prepare() -> None:
         if _libc is not None:
@@ -47,7 +48,8 @@ def _die_with(parent: int) -> Callable[[], None]:
 
 @dataclass(frozen=True)
 class Starting:
-    """The process begins to verify a point. `number`: its index in the list of points, None for a request without a list."""
+    """The process begins to verify a point. `number`: its index in the list of points, None for a request without a
+    list."""
 
     params: str
     number: int | None = None
@@ -153,8 +155,8 @@ class Bench:
     ) -> Iterator[Starting | Record | Ended]:
         """Runs one process, yields its reports as they arrive, and then how it ended.
 
-        `timeout_s(params)` is the longest time, in seconds, for a point; then the process is killed. The process is also
-        killed when the caller stops iterating.
+        `timeout_s(params)` is the longest time, in seconds, for a point; then the process is killed. The process is
+        also killed when the caller stops iterating.
         """
         command = self.command(unit, params, preset)
         yield from self._events(command, b"", params[0], lambda event: timeout_s(event.params))

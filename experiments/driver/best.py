@@ -32,8 +32,8 @@ def _cell(unit: Unit) -> Cell:
 
 
 def ranking(rows: Iterable[Row]) -> dict[Cell, list[str]]:
-    """Parameters by cell, the fastest first, by the median over all repetitions that passed. Rows of side experiments count
-    only for points that no other experiment has."""
+    """Parameters by cell, the fastest first, by the median over all repetitions that passed. Rows of side experiments
+    count only for points that no other experiment has."""
     times: dict[Cell, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in without_studies(rows):
         if row["outcome"] == "passed" and row["mode"] == "stream" and row["compute_us"]:
@@ -59,8 +59,8 @@ def spread(points: Sequence[str], most: int) -> tuple[str, ...]:
 class Elsewhere:
     """The fastest points of each variant on the nearest problem in other sets.
 
-    `rankings`: the `ranking` of each set, the most trusted set first. `foreign`: whether all sets are of other architectures, so
-    that their best points need not be the best here.
+    `rankings`: the `ranking` of each set, the most trusted set first. `foreign`: whether all sets are of other
+    architectures, so that their best points need not be the best here.
     """
 
     def __init__(self, rankings: Sequence[Mapping[Cell, Sequence[str]]], foreign: bool) -> None:
@@ -73,8 +73,8 @@ class Elsewhere:
             self._sets.append(by_variant)
 
     def points(self, unit: Unit, most: int) -> tuple[str, ...]:
-        """At most `most` points of the unit, the fastest first; none where no set has the variant. Problems with the same fields and
-        then of the same form come first."""
+        """At most `most` points of the unit, the fastest first; none where no set has the variant. Problems with the
+        same fields and then of the same form come first."""
         form, fields = unit.problem.form, unit.problem.fields
         for by_variant in self._sets:
             built = []
@@ -95,13 +95,14 @@ class Elsewhere:
 
 
 def architecture(backend: str, facts: Mapping[str, object]) -> str:
-    """`cpu`, or the compute capability, such as 9.0, in a machine's facts (`xcorr-bench --machine`, `before` of a run record)."""
+    """`cpu`, or the compute capability, such as 9.0, in a machine's facts (`xcorr-bench --machine`, `before` of a run
+    record)."""
     return "cpu" if backend == "cpu" else str(facts.get("compute_capability") or "unknown")
 
 
 def elsewhere(published: Path, backend: str, facts: Mapping[str, object], own: Iterable[Row] = ()) -> Elsewhere:
-    """The rankings of the published sets in a folder. `own`: rows of this machine, which come first. Sets of this machine's
-    architecture come before others."""
+    """The rankings of the published sets in a folder. `own`: rows of this machine, which come first. Sets of this
+    machine's architecture come before others."""
     here = architecture(backend, facts)
     sets: list[tuple[bool, str, Mapping[Cell, Sequence[str]]]] = []
     for folder in sorted(path for path in published.glob("*") if path.is_dir()):
@@ -116,8 +117,8 @@ def elsewhere(published: Path, backend: str, facts: Mapping[str, object], own: I
 
 
 def keep_plotted(units: Sequence[Unit], experiments: Mapping[str, Experiment]) -> list[Unit]:
-    """The units with the points that `plotted` of their experiment names; all points for an experiment without it. A variant that
-    it does not name keeps a few points; a variant with an empty list is removed."""
+    """The units with the points that `plotted` of their experiment names; all points for an experiment without it. A
+    variant that it does not name keeps a few points; a variant with an empty list is removed."""
     kept = []
     for unit in units:
         names = experiments[unit.experiment].plotted
@@ -140,9 +141,9 @@ def keep_best(
     default: int | None = None,
     instead: Callable[[Unit, int], Sequence[str]] | None = None,
 ) -> tuple[list[Unit], list[Unit]]:
-    """The units with the points that `best` (by `ranked`) and `points` of their experiment keep; and the units without rows and
-    without a named point, which are left out. `default`: `best` of the preset, for experiments without their own.
-    `instead(unit, best)`: points of a unit without rows."""
+    """The units with the points that `best` (by `ranked`) and `points` of their experiment keep; and the units without
+    rows and without a named point, which are left out. `default`: `best` of the preset, for experiments without their
+    own. `instead(unit, best)`: points of a unit without rows."""
     kept, empty = [], []
     for unit in units:
         limit = experiments[unit.experiment].presets.get(preset, Restriction())

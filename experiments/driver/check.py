@@ -136,8 +136,8 @@ def smi_lines(gpu: str, name: str) -> Iterator[Line]:
 
 
 def expected_launch_us(key: str, published: Path) -> float:
-    """The longest empty launch of an idle host, in microseconds: that of this machine's published set with a margin, or a usual
-    value."""
+    """The longest empty launch of an idle host, in microseconds: that of this machine's published set with a margin, or
+    a usual value."""
     try:
         known = load_json(published / key / "ceilings.json")
         return BUSY * float(known["empty_launch_stream_us"])
@@ -146,8 +146,8 @@ def expected_launch_us(key: str, published: Path) -> float:
 
 
 def first_passed(bench: Bench) -> tuple[Mapping[str, Any] | None, str]:
-    """The record of a small problem by the first CUDA variant that computes it; or None and the reason. A variant that does not
-    support the problem says so in its record."""
+    """The record of a small problem by the first CUDA variant that computes it; or None and the reason. A variant that
+    does not support the problem says so in its record."""
     reason = "no CUDA variant"
     for variant in bench.variants():
         if variant.backend != "cuda" or variant.algorithm_class != "definition" or "one-to-one" not in variant.forms:

@@ -41,8 +41,9 @@ _KNOWN = frozenset(COLUMNS)
 def decode(path: Path) -> list[Row]:
     """All rows of one file, with columns that are unknown here.
 
-    Damaged for a file that is truncated, lacks a column, or has a bad cell, an empty line, a line longer than LONGEST_LINE or more
-    than MOST_BYTES of text, of which no more is unpacked. Newer where such a file has unknown columns.
+    Damaged for a file that is truncated, lacks a column, or has a bad cell, an empty line, a line longer than
+    LONGEST_LINE or more than MOST_BYTES of text, of which no more is unpacked. Newer where such a file has unknown
+    columns.
     """
     rows: list[Row] = []
     unknown: list[str] = []

@@ -1,7 +1,7 @@
 """Finds rows that a busy host slowed down. The host, not the device, makes launches and plans.
 
-Every row of a GPU has `launch_us`, the time of an empty launch beside the measurement. With four processes for four GPUs of one
-host an empty launch took 1.5 times as long as with one process, and so did all times of few launches.
+Every row of a GPU has `launch_us`, the time of an empty launch beside the measurement. With four processes for four
+GPUs of one host an empty launch took 1.5 times as long as with one process, and so did all times of few launches.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ def quiet_us(rows: Iterable[Row]) -> float:
 
 
 def slowed(rows: Iterable[Row], quiet: float) -> set[tuple[str, Key]]:
-    """(experiment, resume key) of the points whose time depends on the host and whose launches took more than BUSY * `quiet` us."""
+    """(experiment, resume key) of the points whose time depends on the host and whose launches took more than BUSY *
+    `quiet` us."""
     return {
         (row["experiment"], key_of(row))
         for row in rows

@@ -1,7 +1,7 @@
 """Allows one sweep at a time in a folder of results, or the shards of one selection.
 
-Two sweeps would measure the same points twice and slow each other down. Every sweep holds its own lock file. The system releases
-the lock when the process ends.
+Two sweeps would measure the same points twice and slow each other down. Every sweep holds its own lock file. The system
+releases the lock when the process ends.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def beside(one: dict[str, Any], other: dict[str, Any]) -> bool:
 def held(folder: Path, mine: dict[str, Any]) -> Iterator[None]:
     """Locks `folder` for the sweep `mine`. UserError, which names the holder, where that sweep may not run beside it.
 
-    On a file system without locks a line says so and the sweep continues. For a folder that cannot be written the caller's next check
-    fails.
+    On a file system without locks a line says so and the sweep continues. For a folder that cannot be written the
+    caller's next check fails.
     """
     file: TextIO | None = None
     path = folder / OWN.format(run=mine["run"])
@@ -105,8 +105,8 @@ def _others(folder: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[TextIO, int]]:
-    """A sweep's file and the kind of lock to try. Another user's file can only be read, so a shared lock is tried, which fails while
-    the owner holds the file."""
+    """A sweep's file and the kind of lock to try. Another user's file can only be read, so a shared lock is tried,
+    which fails while the owner holds the file."""
     try:
         file, kind = open(path, "r+", encoding="utf-8"), fcntl.LOCK_EX
     except PermissionError:

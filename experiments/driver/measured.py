@@ -20,8 +20,8 @@ FACTS = ("backend", "compute_capability", "cores")
 
 
 def times_of(rows: Iterable[store.Row]) -> dict[str, Times]:
-    """By precision, the medians of all repetitions that passed in mode stream on uniform inputs. Rows of side experiments count only
-    for points that no other experiment has."""
+    """By precision, the medians of all repetitions that passed in mode stream on uniform inputs. Rows of side
+    experiments count only for points that no other experiment has."""
     samples: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in without_studies(rows):
         usual = row["mode"] == "stream" and row["input"] == "uniform"
@@ -35,7 +35,8 @@ def times_of(rows: Iterable[store.Row]) -> dict[str, Times]:
 
 
 def read(folder: Path, rows: list[store.Row] | None = None) -> dict[str, Any] | None:
-    """A set as an entry of a table, with `times` as Times; None without a verified time. `rows`: the rows of the folder, if read."""
+    """A set as an entry of a table, with `times` as Times; None without a verified time. `rows`: the rows of the
+    folder, if read."""
     rows = store.read_rows(folder) if rows is None else rows
     times = times_of(store.shown(folder, rows))
     if not times:
@@ -55,7 +56,8 @@ def text_of(sets: Iterable[Mapping[str, Any]]) -> str:
 
 
 def write(folder: Path, rows: list[store.Row] | None = None) -> Path | None:
-    """Writes the table of a set beside its rows and returns its path; None without a verified time. `rows` as in read."""
+    """Writes the table of a set beside its rows and returns its path; None without a verified time. `rows` as in
+    read."""
     found = read(folder, rows)
     if found is None:
         return None

@@ -19,7 +19,8 @@ from xcorr.problem import FORMS, Problem, format_shape, parse_size
 
 @dataclass(frozen=True)
 class Unit:
-    """A variant on a problem, and the parameters to measure. A process measures one unit, under preset smoke several."""
+    """A variant on a problem, and the parameters to measure. A process measures one unit, under preset smoke
+    several."""
 
     experiment: str
     problem: Problem
@@ -69,8 +70,8 @@ ALL = Filters()
 def select_variants(names: Iterable[str], variants: Sequence[Variant], where: str, *, built: bool) -> set[str]:
     """Ids of the variants that `names` (ids, families and "*") select.
 
-    UserError, with the nearest name, for a name that the build does not contain. With `built` false a variant of the source tree
-    is allowed, since an experiment may name CUDA variants on a machine without nvcc.
+    UserError, with the nearest name, for a name that the build does not contain. With `built` false a variant of the
+    source tree is allowed, since an experiment may name CUDA variants on a machine without nvcc.
     """
     ids: set[str] = set()
     for name in names:
@@ -195,8 +196,9 @@ def parse_shard(text: str) -> tuple[int, int]:
 def take_shard(units: Sequence[Unit], shard: tuple[int, int]) -> list[Unit]:
     """Part k of n. The parts are disjoint, complete and of similar work.
 
-    All variants of a problem are in one part, so that rivals are measured in one run on one card. Each group of n problems starts
-    with the next shard, since otherwise a shard would get only some sizes or counts of the ordered list.
+    All variants of a problem are in one part, so that rivals are measured in one run on one card. Each group of n
+    problems starts with the next shard, since otherwise a shard would get only some sizes or counts of the ordered
+    list.
     """
     k, n = shard
     place: dict[tuple[Any, ...], int] = {}

@@ -1,7 +1,7 @@
 """Predicts the time of a point: its launches, its verification and all else.
 
-A prediction scales the time of the nearest smaller problem in rows of the same variant and parameters. Without such rows it uses
-the shipped rates.
+A prediction scales the time of the nearest smaller problem in rows of the same variant and parameters. Without such
+rows it uses the shipped rates.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Sample:
 
 
 def _nearest(samples: Sequence[Sample], form: str, work: float) -> Sample | None:
-    """The largest sample of at most `work`, of the same form if there is one; the smallest sample where all are larger."""
+    """The largest sample of at most `work`, of the same form if there is one; the smallest sample where all are
+    larger."""
     smaller = [sample for sample in samples if sample.work <= work]
     if smaller:
         return max(smaller, key=lambda s: (s.form == form, s.work, -s.seconds))
@@ -154,7 +155,8 @@ class Predictor:
         )
 
     def unit_s(self, unit: Unit, params: Sequence[str], shared_by: int = 1) -> float:
-        """Predicted seconds of these parameters, with their part of a process for `shared_by` units; 0 without parameters."""
+        """Predicted seconds of these parameters, with their part of a process for `shared_by` units; 0 without
+        parameters."""
         if not params:
             return 0.0
         check = self._rates.verification[self._backend]

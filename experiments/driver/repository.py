@@ -13,8 +13,8 @@ FOUND = (*MEASURED, "experiments", "xcorr")  # folders where the build and the d
 
 
 class Repository:
-    """The git repository with the top folder `root`. Where there is none, or no git, `known` is false and no other method may be
-    called."""
+    """The git repository with the top folder `root`. Where there is none, or no git, `known` is false and no other
+    method may be called."""
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = ROOT if root is None else root
@@ -42,8 +42,8 @@ class Repository:
         return any(Path(one).name == f"{name}.toml" and (self.root / one).is_file() for one in tracked)
 
     def modified(self) -> bool:
-        """Whether files differ from the commit, or untracked files exist in FOUND. Files in results/ do not count: sweeps and
-        `publish` write them."""
+        """Whether files differ from the commit, or untracked files exist in FOUND. Files in results/ do not count:
+        sweeps and `publish` write them."""
         tracked = self._ask("status", "--porcelain", "-uno", "--", ".", ":(exclude)results")
         untracked = self._ask("ls-files", "--others", "--exclude-standard", "--", *FOUND)
         return tracked != "" or untracked != ""

@@ -21,8 +21,8 @@ def by_run(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def run_records(folder: Path, on_fault: Callable[[str], None] = warn) -> list[dict[str, Any]]:
-    """Every run record of the set in `folder`, which its machine key names. Records of another machine, or in the place of another
-    run, are left out like unreadable ones, and `on_fault` gets a line."""
+    """Every run record of the set in `folder`, which its machine key names. Records of another machine, or in the place
+    of another run, are left out like unreadable ones, and `on_fault` gets a line."""
     records: list[dict[str, Any]] = []
     for path in sorted([*folder.glob("runs.json"), *folder.glob("*/runs/*.json")]):
         try:

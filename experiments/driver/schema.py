@@ -50,7 +50,8 @@ class WithFields(Base):
 
 
 class Problems(WithFields):
-    """A grid of sizes x counts x windows x fields. `form`, `window`, `modes` and fields replace those of the experiment."""
+    """A grid of sizes x counts x windows x fields. `form`, `window`, `modes` and fields replace those of the
+    experiment."""
 
     sizes: list[Size]
     counts: list[StrictStr]
@@ -62,9 +63,9 @@ class Problems(WithFields):
 class Restriction(Base):
     """The part of an experiment that a preset measures; a missing key restricts nothing.
 
-    `params`: values of parameters. A point without such a parameter is kept. `best`: the number of fastest points, by existing rows,
-    that each variant keeps on each problem, beside the points that `points` names by some of their parameters, by variant. In a file
-    `points` may be the path of a JSON file with this table.
+    `params`: values of parameters. A point without such a parameter is kept. `best`: the number of fastest points, by
+    existing rows, that each variant keeps on each problem, beside the points that `points` names by some of their
+    parameters, by variant. In a file `points` may be the path of a JSON file with this table.
     """
 
     sizes: list[Size] | None = None
@@ -129,7 +130,8 @@ PRESETS = ("smoke", "quick", "paper", "paper-full")  # in the order of thoroughn
 class Rate(Base):
     """Speed of a variant: work per second of a CPU core or of the device, shortest launch, time of a plan.
 
-    Work is the number of FMAs for definition-based variants and N^2 log N, summed over the transforms, for FFT-based ones.
+    Work is the number of FMAs for definition-based variants and N^2 log N, summed over the transforms, for FFT-based
+    ones.
     """
 
     per_core: Number | None = None

@@ -1,4 +1,5 @@
-"""Finds in the source code variants that this build does not contain, such as CUDA variants on a machine without nvcc."""
+"""Finds in the source code variants that this build does not contain, such as CUDA variants on a machine without
+nvcc."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reads and writes rows. No other code knows the layout of results/.
 
-A local set is `results/local/<machine-key>/<experiment>/<run-id>-<chunk>.csv.gz`, one file per process and experiment, rewritten
-atomically after every point, with `runs/<run-id>.json` beside these files. A published set is
+A local set is `results/local/<machine-key>/<experiment>/<run-id>-<chunk>.csv.gz`, one file per process and experiment,
+rewritten atomically after every point, with `runs/<run-id>.json` beside these files. A published set is
 `results/published/<machine-key>/<experiment>.csv.gz` and one `runs.json`.
 """
 
@@ -41,8 +41,8 @@ CLOCKS_APART = timedelta(minutes=1)  # tolerated difference between machines tha
 def new_run_id(known: Iterable[str] = ()) -> str:
     """`<UTC yyyymmddThhmmss>-<6 hex>`, which sorts by time and differs between simultaneous runs.
 
-    The order of ids is the order of runs, so the id is later than all of `known`. A warning says where the clock is behind them by
-    more than CLOCKS_APART. UserError where no later id exists.
+    The order of ids is the order of runs, so the id is later than all of `known`. A warning says where the clock is
+    behind them by more than CLOCKS_APART. UserError where no later id exists.
     """
     now = datetime.strptime(time.strftime(RUN_TIME, time.gmtime()), RUN_TIME)
     newest = max(known, default="")
@@ -100,8 +100,8 @@ def encode(rows: Iterable[Row]) -> bytes:
 def write_atomic(path: Path, data: bytes, *, create: bool = False) -> None:
     """Writes a file atomically, and its folder (xcorr/files.py).
 
-    UserError without space or permission, and with `create` where the file exists, since no run overwrites rows of another one. The
-    old content then stays.
+    UserError without space or permission, and with `create` where the file exists, since no run overwrites rows of
+    another one. The old content then stays.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -192,10 +192,10 @@ def read_rows(
 ) -> list[Row]:
     """Every row of a set that counts, as text, without duplicates, in a fixed order; none for a missing folder.
 
-    `folder` is `results/local/<machine-key>` or `results/published/<machine-key>`. With `experiment` only its rows are read. Each
-    point keeps the rows of one run (`newest`). `on_damage` gets a line for a damaged local file, which is renamed `*.damaged` unless
-    `set_aside` is false, and for each cause of rows that do not belong to the set (`Belonging`) and are left out. UserError for a
-    damaged published file.
+    `folder` is `results/local/<machine-key>` or `results/published/<machine-key>`. With `experiment` only its rows are
+    read. Each point keeps the rows of one run (`newest`). `on_damage` gets a line for a damaged local file, which is
+    renamed `*.damaged` unless `set_aside` is false, and for each cause of rows that do not belong to the set
+    (`Belonging`) and are left out. UserError for a damaged published file.
     """
     records = run_records(folder)
     rows = every_row(folder, records, on_damage, on_damage, set_aside=set_aside, experiment=experiment)
@@ -211,8 +211,8 @@ def every_row(
     set_aside: bool = True,
     experiment: str | None = None,
 ) -> list[Row]:
-    """As read_rows, with the rows of all runs of a point. `records`: run_records of the folder. `on_foreign` gets the lines about
-    rows that do not belong to the set."""
+    """As read_rows, with the rows of all runs of a point. `records`: run_records of the folder. `on_foreign` gets the
+    lines about rows that do not belong to the set."""
     rows: list[Row] = []
     belonging = Belonging(folder, records)
     for path in sorted(folder.glob(f"{experiment or '*'}.csv.gz")):
@@ -242,8 +242,9 @@ def repeated(runs: Mapping[str, dict[str, Any]]) -> set[str]:
 def newest(rows: list[Row], again: Collection[str] = ()) -> list[Row]:
     """The rows of the newest run of each (experiment, resume key), each repetition once.
 
-    `not_selected` never replaces another outcome. A run of `again` measured problems that a busy host had slowed down. Where its
-    longest `launch_us` of a problem is no shorter than before, the host was no quieter, and the older rows of all rivals stay.
+    `not_selected` never replaces another outcome. A run of `again` measured problems that a busy host had slowed down.
+    Where its longest `launch_us` of a problem is no shorter than before, the host was no quieter, and the older rows of
+    all rivals stay.
     """
     latest: dict[tuple[str, Key], str] = {}
     longest: dict[tuple[Key, str], float] = {}  # longest launch of a problem in a run
@@ -280,8 +281,8 @@ def _order(place: tuple[str, Key, str]) -> tuple[Any, ...]:
 def newest_sources(rows: list[Row]) -> list[Row]:
     """The rows with the source hash of each variant's newest run.
 
-    Rows of older versions of a variant stay on disk and do not count. Rows of a reduced result have `HASH+HASH`; the second hash, of
-    the reduction, is compared among such rows only.
+    Rows of older versions of a variant stay on disk and do not count. Rows of a reduced result have `HASH+HASH`; the
+    second hash, of the reduction, is compared among such rows only.
     """
     latest: dict[tuple[str, str], tuple[str, str]] = {}
     parts = [row["source_hash"].partition("+") for row in rows]
@@ -303,8 +304,8 @@ def shown(folder: Path, rows: list[Row]) -> list[Row]:
 def read_set(folder: Path) -> pd.DataFrame:
     """The `shown` rows of a set as a data frame, one row per repetition.
 
-    Integer columns are int64; times and errors are float64, NaN where not measured; all other columns are text. Errors as in
-    read_rows.
+    Integer columns are int64; times and errors are float64, NaN where not measured; all other columns are text. Errors
+    as in read_rows.
     """
     return frame_of(shown(folder, read_rows(folder)))
 

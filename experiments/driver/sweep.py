@@ -64,7 +64,8 @@ class Progress:
 
 @dataclass
 class Sweep:
-    """A run of the driver. `unselected`: (experiment, resume key) of points that an earlier run did not select, by their rows."""
+    """A run of the driver. `unselected`: (experiment, resume key) of points that an earlier run did not select, by
+    their rows."""
 
     bench: Bench
     folder: Path
@@ -201,8 +202,8 @@ class Sweep:
     ) -> tuple[Job | None, Ended]:
         """Runs one process and removes finished points from `todo`.
 
-        Returns how the process ended, and the point in flight at its end: the first unfinished point where none had started, None
-        where none was left.
+        Returns how the process ended, and the point in flight at its end: the first unfinished point where none had
+        started, None where none was left.
         """
         asked = list(batch)
         started: Job | None = None

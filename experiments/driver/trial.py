@@ -64,7 +64,8 @@ def best_known(problem: Problem, facts: Mapping[str, Any], device: str, known: M
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """A range that contains the median with a probability of at least 95 % for any distribution; less for fewer than 6 values.
+    """A range that contains the median with a probability of at least 95 % for any distribution; less for fewer than 6
+    values.
 
     Up to 8 values it is their whole range. Of more values it leaves out as many extremes on both sides as that allows.
     """
@@ -76,8 +77,8 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Rival:
-    """Times of the variant (`own`) and of a rival in each round, in microseconds. `itself`: largest ratio of the variant to itself
-    in a round."""
+    """Times of the variant (`own`) and of a rival in each round, in microseconds. `itself`: largest ratio of the
+    variant to itself in a round."""
 
     name: str
     own: tuple[float, ...]
@@ -111,8 +112,8 @@ class Rival:
 
 
 def rivals_of(names: Sequence[str], rounds: Sequence[Sequence[float]]) -> list[Rival]:
-    """The comparison with each rival. A round has the times of the variant, of each rival, and again of the variant; the ratio of
-    its two times is noise."""
+    """The comparison with each rival. A round has the times of the variant, of each rival, and again of the variant;
+    the ratio of its two times is noise."""
     low, high = interval([one[-1] / one[0] for one in rounds])
     own = tuple((one[0] + one[-1]) / 2 for one in rounds)
     return [Rival(name, own, tuple(one[i] for one in rounds), max(high, 1 / low)) for i, name in enumerate(names, 1)]
@@ -149,8 +150,8 @@ def fastest(bench: Bench, unit: Unit, check_single: bool = False) -> str:
 
 
 def in_turn(bench: Bench, points: Sequence[tuple[Unit, str]], names: Sequence[str], least: int) -> list[list[float]]:
-    """At least `least` rounds for `rivals_of`, and more for MORE_S while no difference from a rival is seen. The order of the rivals
-    reverses in each round, so that a drift of clock or temperature affects all of them."""
+    """At least `least` rounds for `rivals_of`, and more for MORE_S while no difference from a rival is seen. The order
+    of the rivals reverses in each round, so that a drift of clock or temperature affects all of them."""
     rounds: list[list[float]] = []
     end = time.monotonic() + MORE_S
     while len(rounds) < least or (
@@ -168,8 +169,8 @@ def in_turn(bench: Bench, points: Sequence[tuple[Unit, str]], names: Sequence[st
 
 
 def floor_us(problem: Problem, ceilings: Mapping[str, Any]) -> dict[str, float]:
-    """The terms of the floor (xcorr/choice/floor.py) by name, in microseconds: an empty launch, the compulsory bytes, and the cheaper
-    of sums of products and transforms. Empty where a ceiling is missing."""
+    """The terms of the floor (xcorr/choice/floor.py) by name, in microseconds: an empty launch, the compulsory bytes,
+    and the cheaper of sums of products and transforms. Empty where a ceiling is missing."""
     names = ("empty_launch_stream_us", "copy_bytes_per_s", "fill_bytes_per_s", "cublas_fp32_flop_per_s")
     if not all(ceilings.get(name) for name in names):
         return {}

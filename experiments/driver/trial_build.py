@@ -1,5 +1,5 @@
-"""The build of scripts/try, and the verification of a variant in it. The build is a copy of the usual build with only the
-compared variants, so that an edit compiles one unit."""
+"""The build of scripts/try, and the verification of a variant in it. The build is a copy of the usual build with only
+the compared variants, so that an edit compiles one unit."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """The source file of a variant, built or not. `units`: the generated files to compile. `target`: the GPU target that the file
-    names, or ""."""
+    """The source file of a variant, built or not. `units`: the generated files to compile. `target`: the GPU target
+    that the file names, or ""."""
 
     id: str
     path: Path
@@ -62,7 +62,8 @@ def sources() -> dict[str, Source]:
 
 
 class Build:
-    """A build folder with some variants. It begins as a copy of the usual build, so that its objects are not compiled again."""
+    """A build folder with some variants. It begins as a copy of the usual build, so that its objects are not compiled
+    again."""
 
     def __init__(self, known: Iterable[Source], backend: str, arch: str | None = None, suffix: str = "") -> None:
         folder = resolved(Path(os.environ.get("XCORR_TRY_BUILD") or ROOT / "build-try"))

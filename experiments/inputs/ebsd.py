@@ -1,10 +1,10 @@
 """real-ebsd: displacement of tiles of electron backscatter patterns, the JPDC paper's application.
 
-Section 5.6 of the paper: one reference pattern and 50 deformed patterns, 86 tiles of 96 x 96 each, n-to-mn 86:4300, float32
-against float64. There are two datasets. The patterns of a seeded generator have known sub-pixel shifts. Of the nickel
-patterns, noisy crops of the reference at whole-pixel offsets have known shifts, and the other measured patterns have none.
-Tiles are band-passed, and the left tiles are tapered (experiments/inputs/patterns.py). The displacements are peaks of the
-variant that auto chooses for this result. Surfaces are computed for the comparison with float64.
+Section 5.6 of the paper: one reference pattern and 50 deformed patterns, 86 tiles of 96 x 96 each, n-to-mn 86:4300,
+float32 against float64. There are two datasets. The patterns of a seeded generator have known sub-pixel shifts. Of the
+nickel patterns, noisy crops of the reference at whole-pixel offsets have known shifts, and the other measured patterns
+have none. Tiles are band-passed, and the left tiles are tapered (experiments/inputs/patterns.py). The displacements are
+peaks of the variant that auto chooses for this result. Surfaces are computed for the comparison with float64.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def synthetic_tiles(preset: str, seed: int) -> Tiles:
 def nickel_tiles(stack: np.ndarray, facts: dict[str, Any], seed: int) -> Tiles:
     """3 x 3 overlapping tiles of `stack` (9 x 60 x 60).
 
-    The right matrices of a tile at (y, x) are crops of the reference with new noise at (y - sy, x - sx) for each (sy, sx) of
-    NICKEL_OFFSETS, which is the known shift, and then the eight other measured patterns at (y, x).
+    The right matrices of a tile at (y, x) are crops of the reference with new noise at (y - sy, x - sx) for each (sy,
+    sx) of NICKEL_OFFSETS, which is the known shift, and then the eight other measured patterns at (y, x).
     """
     side = NICKEL_TILE
     corners = [(NICKEL_MARGIN + NICKEL_STEP * i, NICKEL_MARGIN + NICKEL_STEP * j) for i in range(3) for j in range(3)]
@@ -167,8 +167,8 @@ def norm(stack: np.ndarray) -> np.ndarray:
 def measure(context: common.Context, tiles: Tiles, jobs: list[stream.Job]) -> list[Measured]:
     """Runs each variant and the float64 reference on the dataset, chunk by chunk.
 
-    A definition-based variant that the user did not name stops after the number of chunks that fit into DEFINITION_LIMIT_S
-    by the time of the first chunk.
+    A definition-based variant that the user did not name stops after the number of chunks that fit into
+    DEFINITION_LIMIT_S by the time of the first chunk.
     """
     library, request = context.library, tiles.request
     facts = library.describe(request)
@@ -200,7 +200,8 @@ def measure(context: common.Context, tiles: Tiles, jobs: list[stream.Job]) -> li
 
 
 def measure_peaks(context: common.Context, tiles: Tiles) -> tuple[Measured, Choice]:
-    """Peaks of the whole dataset by the variant that auto chooses for them. On a GPU the second of two runs is timed."""
+    """Peaks of the whole dataset by the variant that auto chooses for them. On a GPU the second of two runs is
+    timed."""
     library, request = context.library, replace(tiles.request, fields=replace(tiles.request.fields, result="peak"))
     choice = Auto(library, context.device).choose(request)
     job = stream.Job(choice.variant, choice.params, "fp32", context.device)

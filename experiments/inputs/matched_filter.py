@@ -67,8 +67,8 @@ def events(shifts: np.ndarray, apart: int) -> np.ndarray:
 
 
 def stretched(samples: np.ndarray, channels: int, length: int, rng: np.random.Generator) -> np.ndarray:
-    """`channels` x `length` of noise with unit scale from the samples of one component. Each channel uses another part of the
-    samples. Where a part is shorter than `length`, its blocks follow in random order with smooth joints."""
+    """`channels` x `length` of noise with unit scale from the samples of one component. Each channel uses another part
+    of the samples. Where a part is shorter than `length`, its blocks follow in random order with smooth joints."""
     part = len(samples) // channels
     scaled = samples / (SCALE * np.median(np.abs(samples)))
     stretches = scaled[: channels * part].reshape(channels, part)

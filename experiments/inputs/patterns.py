@@ -1,8 +1,8 @@
 """Electron backscatter patterns with known sub-pixel shifts, and their preparation for correlation.
 
-A pattern shows the Kossel cones of a B2 FeAl crystal (the alloy of figure 24 of the JPDC paper) at 20 kV on a flat detector:
-smooth bright bands two Bragg angles wide on a smooth background. It is a function of the position, so a tile is shifted by any
-fraction of a pixel without interpolation. The background belongs to the detector and does not move.
+A pattern shows the Kossel cones of a B2 FeAl crystal (the alloy of figure 24 of the JPDC paper) at 20 kV on a flat
+detector: smooth bright bands two Bragg angles wide on a smooth background. It is a function of the position, so a tile
+is shifted by any fraction of a pixel without interpolation. The background belongs to the detector and does not move.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Layout:
 def known_shifts(layout: Layout, patterns: int, seed: int) -> np.ndarray:
     """Shift (sy, sx) in pixels of each tile in each pattern: tiles x patterns x 2.
 
-    The displacement of a pattern is constant, up to 2 % of a tile, plus a gradient, up to 2.5 % of a tile at the rim, as strain
-    and rotation cause.
+    The displacement of a pattern is constant, up to 2 % of a tile, plus a gradient, up to 2.5 % of a tile at the rim,
+    as strain and rotation cause.
     """
     rng = np.random.default_rng([seed, 2])
     centre = (np.array(layout.corners) + layout.tile / 2) / np.array(layout.pattern_shape) * 2 - 1
@@ -98,8 +98,8 @@ class Generator:
         return np.stack([dx * scale, dy * scale, self._distance * scale])
 
     def bands(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
-        """Intensity of the bands, shifted by `shift` (sy, sx) pixels, in the tile at `corner`: tile x tile float32. Single precision
-        places a band within 1e-4 pixel."""
+        """Intensity of the bands, shifted by `shift` (sy, sx) pixels, in the tile at `corner`: tile x tile float32.
+        Single precision places a band within 1e-4 pixel."""
         near = self._bands_near(corner)
         directions = self._directions(corner, shift).reshape(3, -1).astype(np.float32)
         # Sine of the angle to the plane divided by that of the Bragg angle: the band is at -1 .. 1.
@@ -141,8 +141,8 @@ def _equivalent(family: tuple[int, int, int]) -> list[tuple[int, int, int]]:
 
 
 def _profile(across: np.ndarray) -> np.ndarray:
-    """Profile of a band: bright to one Bragg angle with the fringes of dynamical diffraction, then dark. The second order is a
-    lower step to two Bragg angles. The mean is near 0."""
+    """Profile of a band: bright to one Bragg angle with the fringes of dynamical diffraction, then dark. The second
+    order is a lower step to two Bragg angles. The mean is near 0."""
     square = across * across
     edge = square * square
     edge *= edge
@@ -160,8 +160,8 @@ def _expose(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def band_pass(tiles: np.ndarray) -> np.ndarray:
     """`tiles` (... x rows x cols) without background and pixel noise and with even contrast; float64.
 
-    Gaussian blurs with a sigma in fractions of a side remove details below 1/96 and above 1/8, and divide by the contrast
-    within 1/12. The mean is 0, the variance about 1.
+    Gaussian blurs with a sigma in fractions of a side remove details below 1/96 and above 1/8, and divide by the
+    contrast within 1/12. The mean is 0, the variance about 1.
     """
 
     def blur(stack: np.ndarray, fraction: float) -> np.ndarray:
@@ -177,8 +177,8 @@ def band_pass(tiles: np.ndarray) -> np.ndarray:
 def taper(tiles: np.ndarray) -> np.ndarray:
     """`tiles` weighted by a Hann window in y and x, with zero mean.
 
-    Only left tiles are tapered. What a shift moves out of the tile then has little weight, so the peak is not biased towards 0 as
-    between two tiles with hard edges.
+    Only left tiles are tapered. What a shift moves out of the tile then has little weight, so the peak is not biased
+    towards 0 as between two tiles with hard edges.
     """
     rows, cols = tiles.shape[-2:]
     weight = np.outer(*(np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in (rows, cols)))

@@ -1,9 +1,9 @@
 """real-photo: is the shift between two overlapping crops of a photograph recovered, sign included?
 
-A case cuts two crops from a photograph at seeded places, adds detector noise, removes the local means and the mean of each
-crop, correlates the crops with an FFT variant and compares the sub-pixel peak with the known shift. The local means are
-removed because large light and dark areas can outweigh the details: in one of 50 cases the peak was then at their largest
-overlap. An error of more than half a pixel in y or x fails the run (exit code 1).
+A case cuts two crops from a photograph at seeded places, adds detector noise, removes the local means and the mean of
+each crop, correlates the crops with an FFT variant and compares the sub-pixel peak with the known shift. The local
+means are removed because large light and dark areas can outweigh the details: in one of 50 cases the peak was then at
+their largest overlap. An error of more than half a pixel in y or x fails the run (exit code 1).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """real-seismic: does a matched filter find in real noise what float64 finds?
 
-Templates are cut from the three components of a real earthquake. The whole earthquake is planted in real noise of another
-station, at seeded places and with falling amplitude. Every variant computes zncc along the signal and returns the scores that
-lie 8 MAD (median absolute deviations) above the median of their template. The run fails (exit code 1) unless, against
-float64 of the same samples, the detections are the same, except for scores that differ from the threshold by less than the
-bound of the precision class; the values differ by less than this bound; and every planted event of at least 12 MAD is found.
-Events far from all planted events are false. They are counted, also for float64.
+Templates are cut from the three components of a real earthquake. The whole earthquake is planted in real noise of
+another station, at seeded places and with falling amplitude. Every variant computes zncc along the signal and returns
+the scores that lie 8 MAD (median absolute deviations) above the median of their template. The run fails (exit code 1)
+unless, against float64 of the same samples, the detections are the same, except for scores that differ from the
+threshold by less than the bound of the precision class; the values differ by less than this bound; and every planted
+event of at least 12 MAD is found. Events far from all planted events are false. They are counted, also for float64.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ def bound_of(precision: str) -> float:
 
 
 def judge(truth: Truth, shifts: np.ndarray, values: np.ndarray, bound: float) -> dict[str, Any]:
-    """Compares the detections of a template (ascending shifts) with float64: the number that differ, the number that the bound
-    does not allow, and the largest error of a value."""
+    """Compares the detections of a template (ascending shifts) with float64: the number that differ, the number that
+    the bound does not allow, and the largest error of a value."""
     reported = np.zeros(truth.scores.size, bool)
     reported[shifts] = True
     differ = np.flatnonzero(reported != (truth.scores >= truth.threshold))
@@ -142,8 +142,8 @@ def false_events(case: Case, shifts: np.ndarray) -> int:
 
 
 def choose(context: common.Context, request: Problem) -> list[Job]:
-    """The variants that the user named, by default all that return detections themselves, in each precision in which they
-    compute the request. Without any, the variant that auto chooses for fp32. UserError where none computes it."""
+    """The variants that the user named, by default all that return detections themselves, in each precision in which
+    they compute the request. Without any, the variant that auto chooses for fp32. UserError where none computes it."""
     asked = [find_variant(context.variants, name) for name in context.requested]
     backend = context.device.partition(":")[0]
     own = [one for one in context.variants if one["backend"] == backend and "above" in one.get("results", ())]

@@ -1,10 +1,10 @@
 """template-tracking: is a template that moves through a sequence of frames followed within a fraction of a pixel?
 
-The frames show a photograph that moves by fractions of a pixel, with noise and changing brightness and contrast. In the case
-`rotation` it also rotates about the template. The template is cut from the first frame. The new place of the template is the
-peak of its score zncc at the shifts within REACH of the last place; a parabola gives the fraction of a pixel. The search
-window is copied from the frame on the host, since every variant of zncc takes dense matrices, and a GPU then gets less data.
-The run fails (exit code 1) where the error exceeds TOLERANCES.
+The frames show a photograph that moves by fractions of a pixel, with noise and changing brightness and contrast. In the
+case `rotation` it also rotates about the template. The template is cut from the first frame. The new place of the
+template is the peak of its score zncc at the shifts within REACH of the last place; a parabola gives the fraction of a
+pixel. The search window is copied from the frame on the host, since every variant of zncc takes dense matrices, and a
+GPU then gets less data. The run fails (exit code 1) where the error exceeds TOLERANCES.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def part_of(frame: np.ndarray, corner: Sequence[int], shape: tuple[int, int]) ->
 
 
 def follow(context: common.Context, job: Job, frames: Sequence[np.ndarray]) -> list[dict[str, float]]:
-    """Place of the template's middle, score and seconds in each frame after the first. `seconds`: the copy of the search window
-    and the call, transfers included."""
+    """Place of the template's middle, score and seconds in each frame after the first. `seconds`: the copy of the
+    search window and the call, transfers included."""
     request, half = request_of(), [(extent - 1) / 2 for extent in TEMPLATE]
     first = [int(round(start - middle)) for start, middle in zip(START, half)]
     template = part_of(frames[0], first, TEMPLATE)

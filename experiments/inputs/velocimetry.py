@@ -1,9 +1,9 @@
 """particle-velocimetry: are displacements of particles found within 0.1 pixel, and do they agree with openpiv-python?
 
-Synthetic pairs of frames have a known field, a vortex or a shear. They are evaluated with windows of 16, 32 and 64, both
-boundaries, and one or two passes. The run fails (exit code 1) where the error with windows of 32 reaches TOLERANCE in two
-passes, or in one pass on frames of at least ONE_PASS_SIDE. A real pair of frames is part of the package openpiv and has no
-twin. Where openpiv can be imported, its displacements and times stand beside ours.
+Synthetic pairs of frames have a known field, a vortex or a shear. They are evaluated with windows of 16, 32 and 64,
+both boundaries, and one or two passes. The run fails (exit code 1) where the error with windows of 32 reaches TOLERANCE
+in two passes, or in one pass on frames of at least ONE_PASS_SIDE. A real pair of frames is part of the package openpiv
+and has no twin. Where openpiv can be imported, its displacements and times stand beside ours.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Setting:
 
 
 def fields(side: int) -> dict[str, FieldOf]:
-    """The known fields. Vortex: Gaussian, at most 2 pixels. Shear: about 3.4 pixels to the right with a difference of 4 pixels
-    between the upper and the lower border, and 0.6 pixels up."""
+    """The known fields. Vortex: Gaussian, at most 2 pixels. Shear: about 3.4 pixels to the right with a difference of 4
+    pixels between the upper and the lower border, and 0.6 pixels up."""
 
     def vortex(y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         down, right, radius = y - side / 2, x - side / 2, 0.3125 * side
@@ -72,8 +72,8 @@ def settings(preset: str) -> list[Setting]:
 
 
 def chooser(context: common.Context, device: str) -> Callable[[Problem, int], Job]:
-    """A choice of variants: the first one that the user named, else the one that auto chooses on the device. A named variant that
-    only supports the search leaves the measurement to auto."""
+    """A choice of variants: the first one that the user named, else the one that auto chooses on the device. A named
+    variant that only supports the search leaves the measurement to auto."""
     auto, own = Auto(context.library, device), replace(context, device=device)
     asked = replace(context, requested=context.requested[:1])
 
@@ -149,8 +149,8 @@ def peer(frames: tuple[np.ndarray, np.ndarray], setting: Setting) -> tuple[np.nd
 def real(
     context: common.Context, content: bytes, choose: Callable[[Problem, int], Job]
 ) -> tuple[list[dict[str, Any]], velocimetry.Field, np.ndarray, str]:
-    """Rows of the real pair, its field in two passes, its first frame, and why there is no peer, or "". With a GPU there are
-    also rows of the host's CPU, on which the peer runs."""
+    """Rows of the real pair, its field in two passes, its first frame, and why there is no peer, or "". With a GPU
+    there are also rows of the host's CPU, on which the peer runs."""
     eight_bit = datasets.particle_frames(content)
     frames = (eight_bit[0].astype(np.float32), eight_bit[1].astype(np.float32))
     rows, note = [], ""

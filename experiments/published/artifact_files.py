@@ -1,8 +1,8 @@
 """Reads the result files of the published artifact and translates names, points and samples to ours.
 
-Layout, by the artifact's documentation and the headings of its public files: `<folder>/<group>/<algorithm>.csv`, a folder per GPU,
-a line per repetition, times in nanoseconds. The long format has a line per configuration and metric, with mean times in
-microseconds. A name that published_names.toml lacks is an error.
+Layout, by the artifact's documentation and the headings of its public files: `<folder>/<group>/<algorithm>.csv`, a
+folder per GPU, a line per repetition, times in nanoseconds. The long format has a line per configuration and metric,
+with mean times in microseconds. A name that published_names.toml lacks is an error.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class Names:
         return set(filter(None, self.params.values()))
 
     def algorithm(self, kind: str, name: str, where: str) -> dict[str, Any]:
-        """The entry of the algorithm with the file name or the name in the long format (`kind`: file or flat). UserError without one."""
+        """The entry of the algorithm with the file name or the name in the long format (`kind`: file or flat).
+        UserError without one."""
         by_name: dict[str, Any] = self.data["algorithms"]
         if kind == "file":
             name = name.replace("_", "-")

@@ -7,8 +7,8 @@
     python3 -m experiments.published.auto_table --local KEY  only the table of that local set, whose rows changed without a
                                                              run, as when they were copied here
 
-For each published set and group of problems (form and fields) the shipped table keeps the fastest point of each of the three
-fastest variants of every problem, with the times of these points on all problems of the group.
+For each published set and group of problems (form and fields) the shipped table keeps the fastest point of each of the
+three fastest variants of every problem, with the times of these points on all problems of the group.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def shipped_text(sets: Sets) -> str:
 
 
 def regret_points(sets: Sets, path: Path = REGRET) -> dict[str, list[str]]:
-    """By variant, the points that are predicted to be fastest on a problem of the experiment, without the rows of its problems."""
+    """By variant, the points that are predicted to be fastest on a problem of the experiment, without the rows of its
+    problems."""
     raw = {key: value for key, value in load_toml(path).items() if key != "presets"}  # they name POINTS
     judged = grid(parse(Experiment, raw, path), "")
     kept: dict[str, set[str]] = defaultdict(set)

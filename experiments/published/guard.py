@@ -1,9 +1,9 @@
 """Finds imported rows that a GPU with the published label cannot have measured.
 
-Useful work is 2 FLOP per FMA, as in the published evaluation. A warp-shuffle kernel also multiplies padding: lanes hold 32
-neighbouring shifts, and columns are taken 32 at a time. The bytes are those that a phase of an FFT must move. Where labels do not
-fit, all permutations of the labels over the imported sets are tried, and the one with the fewest impossible points is reported as
-an inference. No label is changed.
+Useful work is 2 FLOP per FMA, as in the published evaluation. A warp-shuffle kernel also multiplies padding: lanes hold
+32 neighbouring shifts, and columns are taken 32 at a time. The bytes are those that a phase of an FFT must move. Where
+labels do not fit, all permutations of the labels over the imported sets are tried, and the one with the fewest
+impossible points is reported as an inference. No label is changed.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def load_peaks() -> Peaks:
 
 @cache
 def padding(size: int) -> float:
-    """Executed / useful FMAs of a warp-shuffle kernel for square inputs of `size`; 1 + 32 / size where 32 divides it. Each step takes 32
-    columns for 32 neighbouring shifts."""
+    """Executed / useful FMAs of a warp-shuffle kernel for square inputs of `size`; 1 + 32 / size where 32 divides it.
+    Each step takes 32 columns for 32 neighbouring shifts."""
     steps = 0
     for first in range(1 - size, size, LANES):
         last = min(first + LANES - 1, size - 1)
@@ -97,8 +97,8 @@ def padding(size: int) -> float:
 
 
 def fft_demands(row: Row, times: Mapping[str, float], where: str, peaks: Peaks) -> list[Demand]:
-    """Traffic of the phases of an FFT at 2h x 2w (section 3) where it streams, and its necessary buffers. Transforms are out of place. The
-    product overwrites the spectra of the right matrices; in n-to-m it has its own buffer."""
+    """Traffic of the phases of an FFT at 2h x 2w (section 3) where it streams, and its necessary buffers. Transforms
+    are out of place. The product overwrites the spectra of the right matrices; in n-to-m it has its own buffer."""
     rows, cols, lefts, rights = (int(row[name]) for name in ("left_rows", "left_cols", "lefts", "rights"))
     pairs = lefts * rights if row["form"] == "n-to-m" else rights
     plane, spectrum = REAL * 2 * rows * 2 * cols, COMPLEX * 2 * rows * (cols + 1)
@@ -158,8 +158,8 @@ def describe(above: Sequence[Demand], gpu: Gpu) -> str:
 
 
 def fit_labels(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, str]) -> dict[str, str] | None:
-    """The permutation of the sets' labels with the fewest impossible points. None where the published labels are best or several
-    permutations are. `counts`: set -> label -> impossible points."""
+    """The permutation of the sets' labels with the fewest impossible points. None where the published labels are best
+    or several permutations are. `counts`: set -> label -> impossible points."""
     keys = sorted(labels)
     tried = {}
     for order in itertools.permutations(labels[key] for key in keys):

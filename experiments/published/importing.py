@@ -1,10 +1,10 @@
 """Imports the results of the published artifact, from a user's clone, into result sets.
 
-The folder of a GPU becomes the set `published-<folder>`. Its rows have the outcome `published`: they are drawn hollow and are in no
-table. The values are not verified. Times are converted to microseconds; compute of an FFT is forward + Hadamard + inverse of the
-same repetition; plan and allocation are the medians of a point, as in our rows. The reader was tested with the long format of all
-three folders and with made-up files in the package's layout, which its documentation and public headings give. It has not read
-the whole package.
+The folder of a GPU becomes the set `published-<folder>`. Its rows have the outcome `published`: they are drawn hollow
+and are in no table. The values are not verified. Times are converted to microseconds; compute of an FFT is forward +
+Hadamard + inverse of the same repetition; plan and allocation are the medians of a point, as in our rows. The reader
+was tested with the long format of all three folders and with made-up files in the package's layout, which its
+documentation and public headings give. It has not read the whole package.
 """
 
 from __future__ import annotations

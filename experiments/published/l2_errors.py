@@ -29,8 +29,8 @@ SYSTEMATIC = ("offset", "alternating", "constant")  # inputs whose rounding erro
 
 
 def l2_bound(row: Row) -> float:
-    """The bound of a row by its variant's class, precision, input and problem. For a partial window it is the stored bound, which depends on
-    the whole result; without a stored bound the value is a lower limit."""
+    """The bound of a row by its variant's class, precision, input and problem. For a partial window it is the stored
+    bound, which depends on the whole result; without a stored bound the value is a lower limit."""
     problem = Problem.of_row(row)
     stored = float(row.get("rel_l2_bound") or 0)
     if problem.window not in ("full", "valid") and stored > 0:

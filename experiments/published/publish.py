@@ -41,8 +41,8 @@ def _passed(rows: list[Row]) -> set[Key]:
 
 
 def select(rows: list[Row], preset: str | None, where: str) -> list[Row]:
-    """The rows of an experiment to publish: those of the newest source hashes, and for each point those of its most thorough preset,
-    if possible one under which it passed."""
+    """The rows of an experiment to publish: those of the newest source hashes, and for each point those of its most
+    thorough preset, if possible one under which it passed."""
     present = {row["preset"] for row in rows}
     if preset is not None and preset not in present:
         have = ", ".join(sorted(present))
@@ -61,8 +61,8 @@ def _standing(row: Row) -> tuple[bool, int, str]:
 
 
 def check_complete(folder: Path, rows: list[Row], runs: dict[str, dict[str, Any]]) -> None:
-    """UserError for damaged files, or where no preset in `rows`, all rows of the experiment, has rows of every point. Parts of other
-    presets may refine a complete preset."""
+    """UserError for damaged files, or where no preset in `rows`, all rows of the experiment, has rows of every point.
+    Parts of other presets may refine a complete preset."""
     damaged = sorted(path.name for path in folder.glob("*.damaged"))
     if damaged:
         raise UserError(f"{folder / damaged[0]}: damaged; run the sweep again and delete the file")
@@ -80,7 +80,8 @@ def check_complete(folder: Path, rows: list[Row], runs: dict[str, dict[str, Any]
 
 
 def check_points(folder: Path, runs: Iterable[dict[str, Any]]) -> None:
-    """UserError for a record without the number of points of its experiment, since missing points could not be noticed."""
+    """UserError for a record without the number of points of its experiment, since missing points could not be
+    noticed."""
     for record in runs:
         points = record.get("points")
         if isinstance(points, bool) or not isinstance(points, int) or points < 1:
@@ -91,7 +92,8 @@ def check_points(folder: Path, runs: Iterable[dict[str, Any]]) -> None:
 
 
 def check_loss(target: Path, rows: list[Row], force: bool) -> None:
-    """UserError where passed points of the published file would be lost and `force` is false, or where it has unknown columns."""
+    """UserError where passed points of the published file would be lost and `force` is false, or where it has unknown
+    columns."""
     if not target.exists():
         return
     try:
@@ -143,8 +145,8 @@ def publish(
     partial: bool,
     add: bool = False,
 ) -> list[Path]:
-    """Writes the published files of the named experiments, after all checks, and returns their paths. With `add`, published rows of
-    points that the local set lacks stay."""
+    """Writes the published files of the named experiments, after all checks, and returns their paths. With `add`,
+    published rows of points that the local set lacks stay."""
     files: dict[Path, bytes] = {}
     record_path = published / "runs.json"
 
