@@ -108,15 +108,7 @@ def compile_unit(tmp_path: Path):
         compiler.chmod(0o755)
         (tmp_path / "unit.part1.cu").write_text(unit)
         return subprocess.run(
-            [
-                ROOT / "scripts/build/compile_kernels.py",
-                "unit.part1.cu",
-                "unit.o",
-                "unit.json",
-                "unit.d",
-                "--",
-                "./nvcc",
-            ],
+            [ROOT / "scripts/build/compile_kernels.py", *"unit.part1.cu unit.o unit.json unit.d -- ./nvcc".split()],
             cwd=tmp_path,
             capture_output=True,
             text=True,
