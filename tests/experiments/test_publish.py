@@ -20,7 +20,7 @@ def target(driver: Driver) -> Path:
     return driver.results / "published" / "fake-2-cores"
 
 
-def test_published_set_reads_like_the_local_one(driver: Driver) -> None:
+def test_published_set_reads_like_the_local_one(driver):
     driver.run()
     assert driver.publish() == 0
     assert store.read_rows(target(driver)) == driver.rows()
@@ -30,7 +30,7 @@ def test_published_set_reads_like_the_local_one(driver: Driver) -> None:
     assert driver.publish() == 0 and (target(driver) / "many.csv.gz").read_bytes() == before
 
 
-def test_only_newest_sources_and_the_most_thorough_preset(driver: Driver) -> None:
+def test_only_newest_sources_and_the_most_thorough_preset(driver):
     driver.run()
     edited = [dict(entry, source_hash="b" * 16) for entry in fake_bench.VARIANTS]
     driver.variants(edited)
@@ -42,7 +42,7 @@ def test_only_newest_sources_and_the_most_thorough_preset(driver: Driver) -> Non
     assert {row["preset"] for row in store.read_rows(target(driver))} == {"quick"}
 
 
-def test_a_point_is_published_under_its_own_most_thorough_preset(driver: Driver) -> None:
+def test_a_point_is_published_under_its_own_most_thorough_preset(driver):
     driver.run(preset="quick")
     driver.run("--sizes", "8", preset="paper")
     assert driver.publish() == 0
@@ -53,7 +53,7 @@ def test_a_point_is_published_under_its_own_most_thorough_preset(driver: Driver)
     assert {row["preset"] for row in store.read_rows(target(driver))} == {"quick"}
 
 
-def test_a_point_that_passed_is_chosen_in_place_of_a_more_thorough_failure(driver: Driver) -> None:
+def test_a_point_that_passed_is_chosen_in_place_of_a_more_thorough_failure(driver):
     driver.run(preset="quick")
     driver.faults({"kind": "incorrect", "variant": "cpu_definition", "left": "8x8"})
     assert driver.run(preset="paper") == 1
@@ -65,7 +65,7 @@ def test_a_point_that_passed_is_chosen_in_place_of_a_more_thorough_failure(drive
     assert driver.publish("--preset", "quick") == 0
 
 
-def test_unfinished_experiment_is_refused(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unfinished_experiment_is_refused(driver, capsys):
     driver.run("--sizes", "4,8")
     capsys.readouterr()
     assert driver.publish() == 2
@@ -74,7 +74,7 @@ def test_unfinished_experiment_is_refused(driver: Driver, capsys: pytest.Capture
     assert driver.publish("--partial") == 0
 
 
-def test_damaged_set_is_refused(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_set_is_refused(driver, capsys):
     driver.run()
     first = sorted((driver.local / "many").glob("*.csv.gz"))[0]
     first.write_bytes(b"x")
@@ -82,7 +82,7 @@ def test_damaged_set_is_refused(driver: Driver, capsys: pytest.CaptureFixture[st
     assert f"{first}.damaged: damaged" in capsys.readouterr().err and not target(driver).exists()
 
 
-def test_fewer_passed_points_need_force(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fewer_passed_points_need_force(driver, capsys):
     driver.run()
     driver.publish()
     before = (target(driver) / "many.csv.gz").read_bytes()
@@ -97,7 +97,7 @@ def test_fewer_passed_points_need_force(driver: Driver, capsys: pytest.CaptureFi
     assert (target(driver) / "many.csv.gz").read_bytes() != before
 
 
-def test_files_of_their_own_schema_go_along(driver: Driver) -> None:
+def test_files_of_their_own_schema_go_along(driver):
     driver.run()
     folder = driver.local / "real-ebsd" / "artifacts"
     folder.mkdir(parents=True)
@@ -117,7 +117,7 @@ def test_files_of_their_own_schema_go_along(driver: Driver) -> None:
         (["--preset", "paper"], "no rows of preset paper; measured: smoke"),
     ],
 )
-def test_mistakes(driver: Driver, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str) -> None:
+def test_mistakes(driver, capsys, arguments, says):
     driver.run("--sizes", "4")
     capsys.readouterr()
     assert driver.publish(*arguments) == 2
@@ -126,9 +126,7 @@ def test_mistakes(driver: Driver, capsys: pytest.CaptureFixture[str], arguments:
 
 
 @pytest.mark.parametrize("text", ["[", '[{"run": 7}]', '[{"run": "a", "argv": null}]'])
-def test_a_damaged_list_of_published_runs_is_not_written_over(
-    driver: Driver, capsys: pytest.CaptureFixture[str], text: str
-) -> None:
+def test_a_damaged_list_of_published_runs_is_not_written_over(driver, capsys, text):
     driver.run()
     target(driver).mkdir(parents=True)
     path = target(driver) / "runs.json"
@@ -139,7 +137,7 @@ def test_a_damaged_list_of_published_runs_is_not_written_over(
     assert str(path) in line and "restore it from git" in line and path.read_text() == text
 
 
-def test_problems_measured_again_are_added_to_a_published_set(driver: Driver) -> None:
+def test_problems_measured_again_are_added_to_a_published_set(driver):
     driver.run()
     assert driver.publish() == 0
     published = store.read_rows(target(driver))
