@@ -141,7 +141,7 @@ def test_a_record_without_points_makes_no_set_complete(driver, capsys, points):
 def test_published_rows_of_another_machine_are_not_kept(driver, capsys):
     driver.run()
     assert driver.publish() == 0
-    path = driver.results / "published" / "fake-2-cores" / "many.csv.gz"
+    path = driver.published / "many.csv.gz"
     put(path, *[{**one, "machine_key": "elsewhere"} for one in store.decode(path)])
     before = path.read_bytes()
     capsys.readouterr()
@@ -194,7 +194,7 @@ def test_rows_of_a_newer_program_are_read_and_said_and_not_published(driver, cap
 def test_a_published_file_of_a_newer_program_is_not_written_over(driver, capsys, arguments):
     driver.run()
     assert driver.publish() == 0
-    path = driver.results / "published" / "fake-2-cores" / "many.csv.gz"
+    path = driver.published / "many.csv.gz"
     with_column(path)
     before = path.read_bytes()
     capsys.readouterr()

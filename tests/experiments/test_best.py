@@ -21,28 +21,15 @@ UNIT = Unit("e", PROBLEM, VARIANT, "fp32", "stream", "uniform", GRID)
 
 
 def experiment(**preset: object) -> dict[str, schema.Experiment]:
-    return {
-        "e": schema.Experiment(
-            title="t",
-            form="one-to-one",
-            feeds=["comparison"],
-            problems=[{"sizes": [8], "counts": ["1:1"]}],
-            presets={"paper": preset},
-        )
-    }
+    problems = [{"sizes": [8], "counts": ["1:1"]}]
+    about = {"title": "t", "form": "one-to-one", "feeds": ["comparison"]}
+    return {"e": schema.Experiment(**about, problems=problems, presets={"paper": preset})}
 
 
 def row(params: str, us: float, **cells: str) -> dict[str, str]:
     cell = dict(zip(best.CELL, ("fast", "fp32", "one-to-one", *["8"] * 4, "1", "1", "full", *[""] * 6)))
-    return {
-        **cell,
-        "params": params,
-        "outcome": "passed",
-        "mode": "stream",
-        "compute_us": str(us),
-        "experiment": "e",
-        **cells,
-    }
+    passed = {"outcome": "passed", "mode": "stream", "experiment": "e"}
+    return {**cell, **passed, "params": params, "compute_us": str(us), **cells}
 
 
 def kept(rows: list[dict[str, str]], **preset: object) -> tuple[str, ...]:
@@ -64,14 +51,9 @@ def test_the_fastest_are_kept_by_their_median():
 
 
 def test_only_what_passed_in_the_same_cell_counts():
-    for cells in (
-        {"outcome": "incorrect"},
-        {"mode": "graph"},
-        {"form": "n-to-m"},
-        {"left_rows": "9"},
-        {"precision": "fp64"},
-    ):
-        assert kept([row(GRID[0], 1, **cells), row(GRID[3], 2)], best=1) == (GRID[3],), cells
+    other = {"outcome": "incorrect", "mode": "graph", "form": "n-to-m", "left_rows": "9", "precision": "fp64"}
+    for name, cell in other.items():
+        assert kept([row(GRID[0], 1, **{name: cell}), row(GRID[3], 2)], best=1) == (GRID[3],), name
     assert kept([row("a=3;b=1", 1), row(GRID[2], 2)], best=1) == (GRID[2],), "a point that is not built is not the best"
 
 

@@ -46,12 +46,8 @@ class Gpu:
 
     def facts(self, more: dict[str, object]) -> None:
         """What `--machine` says; the fake prints the content of FAKE_MACHINE over its own."""
-        self.driver._patch.setenv(
-            "FAKE_MACHINE",
-            json.dumps(
-                {"device_name": "Fake GPU", "clock_mhz": 1900, "max_clock_mhz": 2000, "throttle_reasons": "", **more}
-            ),
-        )
+        known = {"device_name": "Fake GPU", "clock_mhz": 1900, "max_clock_mhz": 2000, "throttle_reasons": ""}
+        self.driver._patch.setenv("FAKE_MACHINE", json.dumps(known | more))
 
     def tells(self, processes: str = "", **more: str) -> None:
         answer = ", ".join({**SMI, **more}.values())
@@ -76,18 +72,8 @@ def gpu(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gpu:
 def test_a_fit_gpu_has_a_line_for_each_thing(gpu, capsys):
     code, said = gpu.said(capsys)
     assert code == 0 and "fit to measure" in said
-    names = {
-        "CPU load",
-        "disk",
-        "GPU processes",
-        "GPU load",
-        "GPU memory",
-        "ECC",
-        "MIG",
-        "launch pace",
-        "throttling",
-        "clocks",
-    }
+    names = {"CPU load", "disk", "GPU processes", "GPU load", "GPU memory", "ECC", "MIG"}
+    names |= {"launch pace", "throttling", "clocks"}
     assert names <= set(said) and all(said[name].endswith("; ok") for name in names), said
     assert said["launch pace"].startswith("3.0 us"), "as the record of a first point has it"
     code, said = gpu.said(capsys, "--brief")

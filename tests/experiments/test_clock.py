@@ -54,7 +54,7 @@ def test_what_is_measured_after_the_clock_was_put_back_counts(driver, capsys, wh
     assert AHEAD in capsys.readouterr().err
     assert len(driver.rows()) == before and AHEAD not in runs_of(driver.rows())
     assert driver.publish("--add") == 0
-    assert runs_of(store.read_rows(driver.results / "published" / "fake-2-cores")) == runs_of(driver.rows())
+    assert runs_of(store.read_rows(driver.published)) == runs_of(driver.rows())
 
 
 def test_a_damaged_file_of_a_run_ahead_counts_too(driver):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import fake_bench
 import pytest
@@ -18,6 +20,16 @@ from xcorr.problem import Problem, parse_counts, parse_size
 
 VARIANTS = [Variant.from_list(entry) for entry in fake_bench.VARIANTS]
 CUDA = Variant.from_list(fake_bench.variant("warp_shuffle", "cuda", points=("a=1", "a=2")))
+
+
+ONE = 'title = "t"\nform = "one-to-one"\nfeeds = ["best_table"]\n'
+BLOCK = '[[problems]]\nsizes = [4]\ncounts = ["1:1"]\n'
+
+
+def with_params(folder: Path, params: str, *variants: Variant) -> list[Unit]:
+    """The units of an experiment whose preset quick keeps these parameters."""
+    (folder / "one.toml").write_text(f"{ONE}{BLOCK}[presets.quick]\nparams = {params}\n")
+    return expand(load_experiments(folder), [CUDA, *variants], "quick", "cuda")
 
 
 def units(**filters: object) -> list[Unit]:
@@ -146,13 +158,7 @@ def test_a_preset_keeps_points_by_their_parameters(tmp_path):
     assert select_points(points, None) == points
     assert select_points(points, {"a": [1], "b": ["2", 4]}) == ("", "a=1;b=2", "c=1")
 
-    def expanded(params: str) -> list[Unit]:
-        (tmp_path / "one.toml").write_text(
-            'title = "t"\nform = "one-to-one"\nfeeds = ["best_table"]\n[[problems]]\nsizes = [4]\ncounts = ["1:1"]\n'
-            f"[presets.quick]\nparams = {params}\n"
-        )
-        return expand(load_experiments(tmp_path), [CUDA], "quick", "cuda")
-
+    expanded = partial(with_params, tmp_path)
     assert [unit.params for unit in expanded("{ a = [2] }")] == [("a=2",)]
     assert [unit.params for unit in expanded("{ threads = [1] }")] == [("a=1", "a=2")]
     with pytest.raises(UserError, match="a = 3: no variant has it; choose from 1, 2"):
@@ -167,12 +173,8 @@ def test_values_of_variants_that_are_not_built_may_be_named(tmp_path, monkeypatc
     (tmp_path / "algorithms" / "family" / "unbuilt.cu").write_text('.axes = {{"a", {"16", "1024"}}}')
     (tmp_path / "algorithms" / "family" / "other.cu").write_text('.axes = {{"b", {"7"}}}')
 
-    def expanded(value: int, *ids: str) -> list[Unit]:
-        (tmp_path / "one.toml").write_text(
-            'title = "t"\nform = "one-to-one"\nfeeds = ["best_table"]\n[[problems]]\nsizes = [4]\ncounts = ["1:1"]\n'
-            f"[presets.quick]\nparams = {{ a = [1, {value}] }}\n"
-        )
-        return expand(load_experiments(tmp_path), [CUDA, *(replace(CUDA, id=one) for one in ids)], "quick", "cuda")
+    def expanded(value, *ids):
+        return with_params(tmp_path, f"{{ a = [1, {value}] }}", *(replace(CUDA, id=one) for one in ids))
 
     assert [unit.params for unit in expanded(1024)] == [("a=1",)]
     for value, *ids in ((7,), (24,), (1024, "unbuilt")):
@@ -201,17 +203,16 @@ def test_variants_of_scores_are_asked_for_no_products():
 
 
 def test_windows_may_be_a_list(tmp_path):
-    head = 'title = "t"\nform = "one-to-one"\nfeeds = ["best_table"]\n'
     block = '[[problems]]\nsizes = [{size}]\ncounts = ["1:1"]\nwindow = {window}\n'
     both = ["full", "sy:0..1,sx:-1..1"]
-    (tmp_path / "list.toml").write_text(head + block.format(size=4, window=both).replace("'", '"'))
+    (tmp_path / "list.toml").write_text(ONE + block.format(size=4, window=both).replace("'", '"'))
     apart = (block.format(size=4, window=f'"{one}"') for one in both)
-    (tmp_path / "apart.toml").write_text(head + "".join(apart))
+    (tmp_path / "apart.toml").write_text(ONE + "".join(apart))
     loaded = load_experiments(tmp_path)
     ids = {name: [problem.id for problem in grid(one, "")] for name, one in loaded.items()}
     assert ids["list"] == ids["apart"] and len(ids["list"]) == 2
     every = tmp_path / "every.toml"
-    every.write_text(head + 'window = ["full", "valid"]\n[[problems]]\nsizes = [4]\ncounts = ["1:1"]\n')
+    every.write_text(ONE + 'window = ["full", "valid"]\n' + BLOCK)
     assert len(grid(load_experiments(tmp_path)["every"], "")) == 2
 
 
@@ -226,11 +227,7 @@ def test_device_decides_the_backend():
 
 
 def test_experiments_name_variants_that_may_not_be_built(tmp_path):
-    text = (
-        'title = "x"\nform = "one-to-one"\nfeeds = ["comparison"]\nvariants = ["cpu_fff"]\n'
-        '[[problems]]\nsizes = [4]\ncounts = ["1:1"]\n'
-    )
-    (tmp_path / "x.toml").write_text(text)
+    (tmp_path / "x.toml").write_text(f'{ONE}variants = ["cpu_fff"]\n{BLOCK}')
     with pytest.raises(UserError, match=r"experiment x: variant cpu_fff: .*did you mean cpu_fft\?"):
         expand(load_experiments(tmp_path), VARIANTS, "quick", "cpu")
 

@@ -164,7 +164,7 @@ def test_a_published_problem_that_is_mixed_stays_beside_others(driver, capsys):
     """Sets from before this rule have such problems."""
     driver.run("--sizes", "4,8")
     assert driver.publish("--partial") == 0
-    target = driver.results / "published" / "fake-2-cores"
+    target = driver.published
     (known,) = json.loads((target / "runs.json").read_text())
     other = "20290101T000000-abcdef"
     rows = [

@@ -39,6 +39,11 @@ def report(name: str, arch: str, used: str, frame: tuple[int, int, int] = (0, 0,
     ]
 
 
+def script(name: str, *words: object, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [ROOT / "scripts/build" / name, *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANG_S)
+
+
 def test_kernels_of_several_architectures():
     lines = [
         "ptxas info    : 0 bytes gmem",
@@ -107,13 +112,7 @@ def compile_unit(tmp_path: Path):
         compiler.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{text}\nEND\nexit {code}\n")
         compiler.chmod(0o755)
         (tmp_path / "unit.part1.cu").write_text(unit)
-        return subprocess.run(
-            [ROOT / "scripts/build/compile_kernels.py", *"unit.part1.cu unit.o unit.json unit.d -- ./nvcc".split()],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=HANG_S,
-        )
+        return script("compile_kernels.py", *"unit.part1.cu unit.o unit.json unit.d -- ./nvcc".split(), folder=tmp_path)
 
     return call
 
@@ -134,13 +133,7 @@ def test_a_unit_that_does_not_compile_ends_as_the_compiler_does(compile_unit, tm
 
 
 def test_a_compiler_that_is_gone_is_one_line(tmp_path):
-    done = subprocess.run(
-        [ROOT / "scripts/build/compile_kernels.py", "a.cu", "a.o", "a.json", "a.d", "--", "./no-such-nvcc"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-    )
+    done = script("compile_kernels.py", *"a.cu a.o a.json a.d -- ./no-such-nvcc".split(), folder=tmp_path)
     assert done.returncode == 1
     assert done.stderr == "error: ./no-such-nvcc: No such file or directory; configure the build again\n"
 
@@ -179,17 +172,8 @@ def test_an_unknown_capability_has_no_occupancy():
 
 
 def kernel(**cells: object) -> dict[str, object]:
-    return {
-        "arch": "90",
-        "kernel": "k",
-        "arguments": "1",
-        "registers": 32,
-        "shared_bytes": 0,
-        "stack_bytes": 0,
-        "spill_store_bytes": 0,
-        "spill_load_bytes": 0,
-        **cells,
-    }
+    bytes_of = dict.fromkeys(("shared_bytes", "stack_bytes", "spill_store_bytes", "spill_load_bytes"), 0)
+    return {"arch": "90", "kernel": "k", "arguments": "1", "registers": 32, **bytes_of, **cells}
 
 
 @pytest.fixture
@@ -204,13 +188,7 @@ def build(tmp_path: Path):
             if not paths[-1].exists() or paths[-1].read_text() != text:
                 paths[-1].write_text(text)
         tables = (tmp_path / "resources.csv", tmp_path / "compile_seconds.csv")
-        return subprocess.run(
-            [ROOT / "scripts/build/merge_resources.py", *tables, *paths],
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=HANG_S,
-        ).stdout
+        return script("merge_resources.py", *tables, *paths).stdout
 
     return merge
 

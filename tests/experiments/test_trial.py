@@ -23,12 +23,8 @@ from xcorr.problem import Problem
 
 __all__ = ["driver"]
 PROBLEM = Problem("n-to-m", (64, 64), (64, 64), 8, 8, "full")
-CEILINGS = {
-    "copy_bytes_per_s": 1e12,
-    "fill_bytes_per_s": 2e12,
-    "cublas_fp32_flop_per_s": 6e13,
-    "empty_launch_stream_us": 2.5,
-}
+CEILINGS = {"copy_bytes_per_s": 1e12, "fill_bytes_per_s": 2e12, "cublas_fp32_flop_per_s": 6e13}
+CEILINGS["empty_launch_stream_us"] = 2.5
 
 
 def said_of(*rounds: tuple[float, ...]) -> str:
@@ -93,15 +89,8 @@ def test_every_variant_of_the_tree_is_known_in_a_folder_of_its_own_too():
 
 
 def kernel(**cells: str) -> dict[str, str]:
-    return {
-        "kernel": "k",
-        "registers": "64",
-        "shared_bytes": "0",
-        "stack_bytes": "0",
-        "spill_store_bytes": "0",
-        "occupancy": "0.5",
-        **cells,
-    }
+    bytes_of = dict.fromkeys(("shared_bytes", "stack_bytes", "spill_store_bytes"), "0")
+    return {"kernel": "k", "registers": "64", **bytes_of, "occupancy": "0.5", **cells}
 
 
 def test_what_limits_is_named():
@@ -320,14 +309,8 @@ def test_a_build_that_fails_is_said_in_one_line(compiled, capsys):
 
 def test_registers_are_read_from_the_reports_of_the_compiler(tmp_path, capsys):
     one = trial.sources()["tiled_direct"]
-    asked = (
-        ("registers", 64),
-        ("shared_bytes", 1024),
-        ("stack_bytes", 0),
-        ("spill_store_bytes", 0),
-        ("spill_load_bytes", 0),
-    )
-    entry = {"arch": "90", "kernel": "k", "arguments": "float", **dict(asked)}
+    nothing = dict.fromkeys(("stack_bytes", "spill_store_bytes", "spill_load_bytes"), 0)
+    entry = {"arch": "90", "kernel": "k", "arguments": "float", "registers": 64, "shared_bytes": 1024, **nothing}
     report = {"unit": one.units[0], "variant": one.id, "seconds": 1, "kernels": [entry]}
     (tmp_path / "tiled_direct.resources.json").write_text(json.dumps(report))
     trial.tell_kernels(trial.resources(tmp_path, one))

@@ -132,6 +132,10 @@ class Driver:
     def local(self) -> Path:
         return self.results / "local" / "fake-2-cores"
 
+    @property
+    def published(self) -> Path:
+        return self.results / "published" / "fake-2-cores"
+
     def rows(self) -> list[store.Row]:
         return store.read_rows(self.local)
 
