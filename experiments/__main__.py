@@ -48,4 +48,4 @@ def run(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(command(run, None))
+    sys.exit(command(run))

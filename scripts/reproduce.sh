@@ -103,13 +103,15 @@ if [[ $on == cuda* && (! -f $ceilings || ${#force[@]} != 0) ]]; then
 fi
 echo "[4/5] real input"
 if ((${#selection[@]} == 0)); then
-  for input in ebsd photo seismic amplitudes velocimetry tracking; do
-    run_python -m "experiments.inputs.$input" "${common[@]}" || failed+=("experiments.inputs.$input, see its error above")
-  done
-  if [[ $on == cuda* ]]; then
-    run_python -m experiments.compare.fragments --machine-key "$key" --results "$results" ||
-      echo "fragments were not read back from the GPU, see the line above; claim K09 is then not decided"
-  fi
+  programs=$(run_python -m experiments.folders) || exit
+  while read -r kind module; do
+    if [[ $kind == input ]]; then
+      run_python -m "$module" "${common[@]}" </dev/null || failed+=("$module, see its error above")
+    elif [[ $kind == reading && $on == cuda* ]]; then
+      run_python -m "$module" --machine-key "$key" --results "$results" </dev/null ||
+        echo "$module: nothing was read back from the GPU, see the line above; its claims are not decided"
+    fi
+  done <<<"$programs"
 else
   echo "left out: this run is a selection"
 fi

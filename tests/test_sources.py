@@ -6,6 +6,7 @@ import csv
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,7 @@ sizes = [16, 32]
 where = { form = "one-to-one", counts = "1-to-1" }
 series = [{ label = "toy", where = { variant = "some_variant" } }]
 """,
+    "inputs.toml": 'input = ["experiments.toy.waves"]\n',
     "claims.py": """
 from plots.tables.claims.values import Found, known
 
@@ -100,6 +102,8 @@ def test_a_paper_that_is_added_as_a_folder_is_measured_drawn_and_judged(tmp_path
     assert known["toy-sizes"].title == "Toy sizes" and set(known) == {*schema.load_experiments(), "toy-sizes"}
     (line,) = (one for one in call("plots.figures", "--list").splitlines() if one.startswith("toy_times"))
     assert line.endswith("python3 -m experiments.driver.run --experiments toy-sizes")
+    found = set(call("experiments.folders").splitlines())
+    assert found == {*map(" ".join, folders.programs()), "input experiments.toy.waves"}
     shapes = ("left_rows", "left_cols", "right_rows", "right_cols")
     rows = [
         sets.row(experiment="toy-sizes", repetition=i, compute_us=10.0 + size, **dict.fromkeys(shapes, size))
@@ -151,6 +155,13 @@ def test_two_figures_of_one_name_are_an_error(tmp_path: Path) -> None:
         UserError, match=r"other/figures\.toml: figure toy_times: stands in another source too; rename one"
     ):
         _paper.specs(tmp_path)
+
+
+def test_the_programs_of_a_source_exist_and_another_key_is_named(tmp_path: Path) -> None:
+    assert len(folders.programs()) > 5 and all(find_spec(module) for _, module in folders.programs())
+    (tmp_path / "inputs.toml").write_text("inputs = []\n")
+    with pytest.raises(UserError, match="inputs.toml: key inputs: unknown; did you mean input"):
+        folders.programs(tmp_path)
 
 
 def test_a_part_of_a_source_is_no_experiment(tmp_path: Path) -> None:

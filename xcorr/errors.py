@@ -41,7 +41,7 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"command line: {message}; see --help")
 
 
-def command(run: Callable[[Sequence[str]], int], argv: Sequence[str] | None) -> int:
+def command(run: Callable[[Sequence[str]], int], argv: Sequence[str] | None = None) -> int:
     """The exit code of `run` on `argv`, by default the words of this process; 2 after one line about a UserError."""
     try:
         return run(sys.argv[1:] if argv is None else argv)

@@ -1,12 +1,13 @@
-"""Prints measured rows against a published baseline, cell by cell, and flags what is above the bars."""
+"""Prints the times of measured rows beside those of a published baseline, and marks each ratio above its bar."""
 
 from __future__ import annotations
 
 import csv
-import math
+import statistics
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,50 +25,27 @@ FOLDER = folders.FOLDER / "jpdc" / "artifact"  # what the published artifact mea
 EPILOG = """example:
   python3 -m experiments.compare.artifact --set nvidia-h200-132-sm-140-gib --part definition --markdown
 
-A ratio is ours / the baseline's: below 1 ours is faster; ! marks what is above its bar, `missing` a cell without ours,
-which is not compared. Parts:
-  fft         `phases` is forward + hadamard + inverse (the baseline's two transforms are host enqueue rates) of the
-              point that is fastest in them, `compute` all of the fastest point, padding and layout included, against
-              the same time
-  naive       our thread per output element against the baseline's
-  definition  the fastest point of all variants of the paper's families of algorithms against the baseline's fastest;
-              a note marks where its timer differs: `clear` compares ours without the clear of the output, `host`
+A ratio is our time / the baseline's time: below 1 ours is faster. ! marks a ratio above its bar. `missing` marks a cell
+that we have not measured. Parts:
+  fft         `phases` is forward + hadamard + inverse of the point that is fastest in this sum; `compute` is the whole
+              time of the fastest point, padding and layout included. Both are compared with the baseline's three phases,
+              whose transforms are host enqueue rates
+  naive       our kernel with a thread per output element against the baseline's
+  definition  the fastest point of the paper's families of algorithms against the baseline's fastest. Notes say where the
+              baseline's timer differs: `clear` excludes the clear of the output, and ours is compared without it; `host`
               waits for the device after every call
 Exit code: 0; 1 when a cell is above a bar or no cell of a part can be compared; 2 for a mistake in the request."""
 PHASES = ("forward_us", "hadamard_us", "inverse_us")
-
+WORDS = "outcome=passed backend=cuda mode=stream precision=fp32 window=full input=uniform"
+COMPARED = dict(word.split("=") for word in WORDS.split())  # of a row that a baseline's cells can be compared with
 NOTES = ("clear", "host")
 
 Cell = tuple[str, int, int, int]  # form, size, lefts, rights
 Baseline = dict[Cell, dict[str, str]]
 
 
-def add_set(made: Parser) -> None:
-    """The options that say which set is read (choose_set)."""
-    made.add_results()
-    made.add_argument(
-        "--set",
-        metavar="MACHINE_KEY",
-        dest="machine",
-        help="machine key of the set (default: the only set with these variants)",
-    )
-    made.add_argument("--local", action="store_true", help="read the local set, not the published one")
-
-
-def parser() -> Parser:
-    """The command line."""
-    made = Parser(prog="python3 -m experiments.compare.artifact", description=__doc__, epilog=EPILOG)
-    add_set(made)
-    made.add_argument(
-        "--part", choices=("all", *COMPARE), default="all", help="print only this comparison (default: all)"
-    )
-    made.add_argument("--baseline", default="h200_artifact", help="a file of experiments/jpdc/artifact/")
-    made.add_argument("--markdown", action="store_true", help="print a Markdown table")
-    return made
-
-
 def load_baseline(name: str) -> tuple[dict[str, Any], Baseline]:
-    """What a baseline is compared with, and its rows by cell. UserError when there is none."""
+    """What a baseline is compared with, and its rows by cell. UserError where there is no such baseline."""
     path = FOLDER / f"{name}.toml"
     if not path.is_file():
         known = [found.stem for found in FOLDER.glob("*.toml")]
@@ -79,7 +57,7 @@ def load_baseline(name: str) -> tuple[dict[str, Any], Baseline]:
 
 
 def choose_set(root: Path, machine: str | None, local: bool, wanted: Callable[[store.Row], bool]) -> Path:
-    """The folder of the set; without a name the only one that has `wanted` rows."""
+    """The folder of the set `machine`, by default of the only set that has `wanted` rows."""
     folder = root / ("local" if local else "published")
     sets = sorted(path for path in folder.glob("*") if path.is_dir())
     if machine is not None:
@@ -94,12 +72,11 @@ def choose_set(root: Path, machine: str | None, local: bool, wanted: Callable[[s
 
 
 def best_points(frame: pd.DataFrame, time: str = "compute_us") -> dict[Cell, dict[str, Any]]:
-    """Of each cell the point with the least median `time`: its times, variant and params.
+    """For each cell the times, variant and params of the point with the smallest median `time`.
 
-    `frame` holds rows of read_set, one per repetition. `phases_us` is NaN where forward or inverse was not
-    marked; a Hadamard product inside the inverse transform counts as no time of its own. `unclear_us` is
-    compute without the clear of the output, which is nothing where it was not marked. Cells whose points
-    all lack `time` are left out.
+    `frame` holds rows of read_set, one per repetition. `phases_us` is NaN where forward or inverse was not timed. A
+    missing Hadamard time counts as 0: the product is then part of the inverse transform. `unclear_us` is compute_us -
+    clear_us. Cells whose points all lack `time` are left out.
     """
     point = ["form", "left_rows", "lefts", "rights", "variant", "params", "preset"]
     medians = frame.groupby(point)[["compute_us", "clear_us", *PHASES]].median().reset_index()
@@ -107,29 +84,18 @@ def best_points(frame: pd.DataFrame, time: str = "compute_us") -> dict[Cell, dic
     medians["unclear_us"] = medians["compute_us"] - medians["clear_us"].fillna(0)
     best: dict[Cell, dict[str, Any]] = {}
     for row in medians.dropna(subset=[time]).sort_values(time, kind="stable").to_dict("records"):
-        best.setdefault(
-            (row["form"], row["left_rows"], row["lefts"], row["rights"]), {str(k): v for k, v in row.items()}
-        )
+        cell = (row["form"], row["left_rows"], row["lefts"], row["rights"])
+        best.setdefault(cell, {str(key): value for key, value in row.items()})
     return best
 
 
 def comparable(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows that a baseline's cells can be compared with: CUDA, fp32, full window, equal squares; of side experiments
-    those of points that nothing else measured."""
-    square = (
-        (frame["left_rows"] == frame["left_cols"])
-        & (frame["left_rows"] == frame["right_rows"])
-        & (frame["left_rows"] == frame["right_cols"])
-    )
-    rows = frame[
-        square
-        & (frame["outcome"] == "passed")
-        & (frame["backend"] == "cuda")
-        & (frame["mode"] == "stream")
-        & (frame["precision"] == "fp32")
-        & (frame["window"] == "full")
-        & (frame["input"] == "uniform")
-    ]
+    """The rows that a baseline's cells can be compared with: CUDA, fp32, full window, equal squares. A row of a side
+    experiment stays only where no other experiment measured the point."""
+    kept = (frame[["left_cols", "right_rows", "right_cols"]].eq(frame["left_rows"], axis=0)).all(axis=1)
+    for name, value in COMPARED.items():
+        kept &= frame[name] == value
+    rows = frame[kept]
     side = rows["experiment"].isin(studies())
     point = [rows[name] for name in ("variant", "params", "form", "left_rows", "lefts", "rights")]
     return rows[~side | side.groupby(point).transform("all")]
@@ -159,9 +125,7 @@ class Column:
 
     def mean(self) -> str:
         """Geometric mean."""
-        if not self.ratios:
-            return "-"
-        return f"{math.exp(sum(math.log(ratio) for ratio in self.ratios) / len(self.ratios)):.2f}"
+        return f"{statistics.geometric_mean(self.ratios):.2f}" if self.ratios else "-"
 
     def summary(self) -> str:
         worst = f"{max(self.ratios):.2f}" if self.ratios else "-"
@@ -174,12 +138,22 @@ class Column:
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison: a table, its columns of ratios, and what its notes mean."""
+    """One comparison. `lines` starts with the form, the size and the counts of a cell; `headers` names the other
+    columns."""
 
-    headers: list[str]
+    headers: str  # separated by commas
     lines: list[list[str]]
     columns: list[Column]
     notes: list[str] = field(default_factory=list)
+
+    def printed(self, markdown: bool) -> str:
+        """The table. `lines` ends with the geometric means, whose first three cells are one title."""
+        *lines, means = self.lines
+        return printed(
+            [*lines, ["geometric mean", "", "", *means]],
+            ["form", "size", "counts", *self.headers.split(", ")],
+            markdown,
+        )
 
 
 def named(cell: Cell) -> list[str]:
@@ -202,31 +176,11 @@ def compare_fft(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) ->
     lines = []
     for cell, theirs in baseline.items():
         fast, ours, time = bare.get(cell), whole.get(cell), theirs["fft_us"]
-        lines.append(
-            [
-                *named(cell),
-                f"{float(time):.1f}",
-                text(fast, "phases_us"),
-                phases.cell(fast, "phases_us", time),
-                text(fast, "params"),
-                text(ours, "compute_us"),
-                compute.cell(ours, "compute_us", time),
-                text(ours, "params"),
-            ]
-        )
-    lines.append(["geometric mean", "", "", "", "", phases.mean(), "", "", compute.mean(), ""])
-    headers = [
-        "form",
-        "size",
-        "counts",
-        "their fft us",
-        "phases us",
-        "ratio",
-        "of params",
-        "compute us",
-        "ratio",
-        "params",
-    ]
+        of_phases = [text(fast, "phases_us"), phases.cell(fast, "phases_us", time), text(fast, "params")]
+        of_all = [text(ours, "compute_us"), compute.cell(ours, "compute_us", time), text(ours, "params")]
+        lines.append([*named(cell), f"{float(time):.1f}", *of_phases, *of_all])
+    lines.append(["", "", phases.mean(), "", "", compute.mean(), ""])
+    headers = "their fft us, phases us, ratio, of params, compute us, ratio, params"
     return Part(headers, lines, [phases, compute])
 
 
@@ -237,53 +191,28 @@ def compare_naive(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) 
     lines = []
     for cell, theirs in baseline.items():
         ours, time = best.get(cell), theirs["overlap_wise_us"]
-        lines.append(
-            [
-                *named(cell),
-                f"{float(time):.1f}" if time else "-",
-                text(ours, "compute_us"),
-                column.cell(ours, "compute_us", time),
-            ]
-        )
-    lines.append(["geometric mean", "", "", "", "", column.mean()])
-    return Part(["form", "size", "counts", "their overlap-wise us", "overlap-wise us", "ratio"], lines, [column])
+        shown = f"{float(time):.1f}" if time else "-"
+        lines.append([*named(cell), shown, text(ours, "compute_us"), column.cell(ours, "compute_us", time)])
+    lines.append(["", "", column.mean()])
+    return Part("their overlap-wise us, overlap-wise us, ratio", lines, [column])
 
 
 def compare_definition(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) -> Part:
-    """The fastest point of the paper's algorithms, where the baseline's timer leaves the clear out without ours."""
+    """The fastest point of the paper's algorithms, without the clear of the output where the baseline's timer excludes
+    it."""
     mine = rows[rows["family"].isin(what["families"])]
     best = {"compute_us": best_points(mine), "unclear_us": best_points(mine, "unclear_us")}
     column = Column("best definition", what["compute_bar"])
     lines = []
     for cell, theirs in baseline.items():
         notes = [note for note in NOTES if cell[0] in what[note]["forms"]]
-        time = "unclear_us" if "clear" in notes else "compute_us"
+        time, baseline_us = "unclear_us" if "clear" in notes else "compute_us", theirs["best_definition_us"]
         ours = best[time].get(cell)
-        lines.append(
-            [
-                *named(cell),
-                ", ".join(notes) or "-",
-                f"{float(theirs['best_definition_us']):.1f}",
-                text(ours, "compute_us"),
-                text(ours, time) if "clear" in notes else "-",
-                column.cell(ours, time, theirs["best_definition_us"]),
-                text(ours, "variant"),
-                text(ours, "params"),
-            ]
-        )
-    lines.append(["geometric mean", "", "", "", "", "", "", column.mean(), "", ""])
-    headers = [
-        "form",
-        "size",
-        "counts",
-        "note",
-        "their definition us",
-        "ours us",
-        "without clear us",
-        "ratio",
-        "variant",
-        "params",
-    ]
+        unclear = text(ours, time) if "clear" in notes else "-"
+        times = [f"{float(baseline_us):.1f}", text(ours, "compute_us"), unclear, column.cell(ours, time, baseline_us)]
+        lines.append([*named(cell), ", ".join(notes) or "-", *times, text(ours, "variant"), text(ours, "params")])
+    lines.append(["", "", "", "", column.mean(), "", ""])
+    headers = "note, their definition us, ours us, without clear us, ratio, variant, params"
     notes = [f"{note}: {what[note]['reason']}" for note in NOTES]
     absent = [family for family in what["families"] if family not in set(mine["family"])]
     if absent:
@@ -295,8 +224,17 @@ COMPARE = {"fft": compare_fft, "naive": compare_naive, "definition": compare_def
 
 
 def run(argv: Sequence[str]) -> int:
-    """Compares and prints; the exit code."""
-    asked = parser().parse_args(argv)
+    """Prints the comparisons; the exit code."""
+    made = Parser(prog="python3 -m experiments.compare.artifact", description=__doc__, epilog=EPILOG)
+    add = made.add_argument
+    made.add_results()
+    set_help = "machine key of the set (default: the only set with these variants)"
+    add("--set", metavar="MACHINE_KEY", dest="machine", help=set_help)
+    add("--local", action="store_true", help="read the local set, not the published one")
+    add("--part", choices=("all", *COMPARE), default="all", help="print only this comparison (default: all)")
+    add("--baseline", default="h200_artifact", help="a file of experiments/jpdc/artifact/")
+    add("--markdown", action="store_true", help="print a Markdown table")
+    asked = made.parse_args(argv)
     names = [asked.part] if asked.part in COMPARE else list(COMPARE)
     what, baseline = load_baseline(asked.baseline)
     variants = {what[name].get("variant") for name in names}
@@ -309,24 +247,18 @@ def run(argv: Sequence[str]) -> int:
     print(f"{folder.name} against: {what['title']}\n")
     item = "- " if asked.markdown else ""
     for part in parts.values():
-        print(printed(part.lines, part.headers, asked.markdown) + "\n")
+        print(part.printed(asked.markdown) + "\n")
         for line in [*part.notes, *(column.summary() for column in part.columns)]:
             print(item + line)
         print()
     empty = [name for name, part in parts.items() if not any(column.ratios for column in part.columns)]
     if empty:
-        print(
-            f"error: set {folder.name}: no cell of {', '.join(empty)} can be compared; run the experiments first "
-            "or choose another --part",
-            file=sys.stderr,
-        )
+        reason = f"no cell of {', '.join(empty)} can be compared; run the experiments first or choose another --part"
+        print(f"error: set {folder.name}: {reason}", file=sys.stderr)
     return int(bool(empty) or any(column.above() for part in parts.values() for column in part.columns))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

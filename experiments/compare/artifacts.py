@@ -1,4 +1,4 @@
-"""The JSON file that a comparison stores in a set and that publishing copies: `EXPERIMENT.json`."""
+"""Reads and writes EXPERIMENT.json, the file that a comparison stores in a set and that `publish` copies."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from xcorr.files import load_json, replaced_file
 
 
 def stored(folder: Path, experiment: str, schema: int, way_out: str) -> dict[str, Any] | None:
-    """The file of the set at `folder`, published or local; None where there is none. UserError, which ends with the way out, for
-    another schema or another machine."""
+    """The file of the set at `folder`, which is published or local; None where there is none. UserError, which ends
+    with `way_out`, for another schema or another machine."""
     for path in (folder / f"{experiment}.json", _local(folder, experiment)):
         if path.exists():
             found = load_json(path)
@@ -27,7 +27,7 @@ def stored(folder: Path, experiment: str, schema: int, way_out: str) -> dict[str
 
 
 def store(folder: Path, experiment: str, found: dict[str, Any], indent: int | None = 1) -> Path:
-    """Writes the file of the local set at `folder`. UserError where it cannot be written."""
+    """Writes the file of the local set at `folder` and returns its path. UserError where it cannot be written."""
     path = _local(folder, experiment)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Profiler counters of a few launches, taken once with ncu and stored, from which claims H02 and H03 are decided.
+"""Takes profiler counters of a few launches with ncu and stores them; they decide claims H02 and H03.
 
-experiments/jpdc/baselines.toml names the launches and the counters. Each launch is one process of xcorr-bench under ncu, whose CSV
-is checked and kept; --read takes CSV files that are there already, NAME.csv for each launch.
+experiments/jpdc/baselines.toml names the launches and the counters. Each launch is one process of xcorr-bench under
+ncu. The command checks the CSV that ncu prints. With --read it takes files that exist, NAME.csv for each launch.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from experiments import folders
 from experiments.compare import artifacts
-from experiments.driver.bench import program
+from experiments.driver.bench import problem_options, program, words_of
 from xcorr.errors import LibraryError, Parser, UserError, command, nearest
 from xcorr.native.library import Library
-from xcorr.problem import Problem, format_shape
+from xcorr.problem import Problem
 
 EXPERIMENT = "profiler-counters"
 SCHEMA = 1
 LIMIT_S = 600
-REFUSED = "ERR_NVGPUCTRPERM"  # ncu's word where a user may not read counters
-LONG = ("Metric Name", "Metric Value")  # columns of --page details, which has a line for each counter
+REFUSED = "ERR_NVGPUCTRPERM"  # ncu prints it where the user may not read counters
+LONG = ("Metric Name", "Metric Value")  # columns of --page details, which prints a line for each counter
 KERNEL = "Kernel Name"
 EPILOG = """example:
   python3 -m experiments.compare.counters                     runs ncu for every launch and stores the counters
@@ -45,20 +46,15 @@ def data() -> dict[str, Any]:
 
 
 def metrics() -> dict[str, dict[str, Any]]:
-    """By name of a counter: `metric` of ncu, and `most`, if no value can be larger."""
+    """For each counter the `metric` of ncu and, where there is one, the largest possible value `most`."""
     return dict(data()["metrics"])
 
 
 def bench_words(point: dict[str, Any], path: str) -> list[str]:
-    """The command that makes the launch, once for its check and a few times more."""
-    problem = Problem.of_id(point["problem"])
-    return [
-        *(path, "--device", "cuda:0", "--variant", point["variant"], "--params", point["params"]),
-        *("--form", problem.form, "--window", problem.window),
-        *("--left", format_shape(problem.left), "--right", format_shape(problem.right)),
-        *("--lefts", str(problem.lefts), "--rights", str(problem.rights)),
-        *("--repetitions", "1", "--min-time", "0.001"),
-    ]
+    """The command that launches the kernel once for the check and a few times more."""
+    chosen = {"device": "cuda:0", "variant": point["variant"], "params": point["params"]}
+    timing = {"repetitions": 1, "min-time": 0.001}
+    return [path, *words_of({**chosen, **problem_options(Problem.of_id(point["problem"])), **timing})]
 
 
 def ncu_words(point: dict[str, Any], path: str, ncu: str = "ncu") -> list[str]:
@@ -69,7 +65,7 @@ def ncu_words(point: dict[str, Any], path: str, ncu: str = "ncu") -> list[str]:
 
 
 def table(text: str, where: str) -> list[dict[str, str]]:
-    """Lines of the CSV in what ncu printed, without its messages. UserError where there is none."""
+    """The rows of the CSV in the output of ncu. UserError where there is none."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
     if REFUSED in text:
         raise UserError(f"{where}: the driver gives counters to administrators only; run it as root")
@@ -80,11 +76,11 @@ def table(text: str, where: str) -> list[dict[str, str]]:
 
 
 def _of_kernels(rows: Iterable[dict[str, str]]) -> list[tuple[str, dict[str, str]]]:
-    """(name, value by metric) of each kernel: a line of --page raw, or the lines of one id of --page details."""
+    """(name, value by metric) of each kernel: a row of --page raw, or the rows with one id of --page details."""
     kernels: dict[str, tuple[str, dict[str, str]]] = {}
     for row in rows:
         name = row.get(KERNEL) or ""
-        if not name:  # the line of units
+        if not name:  # the row of units
             continue
         if all(column in row for column in LONG):
             kernels.setdefault(row.get("ID", ""), (name, {}))[1][row[LONG[0]]] = row[LONG[1]]
@@ -94,8 +90,8 @@ def _of_kernels(rows: Iterable[dict[str, str]]) -> list[tuple[str, dict[str, str
 
 
 def read(text: str, point: dict[str, Any], where: str) -> dict[str, float]:
-    """The counters of the point's kernel by name. UserError for no or several such kernels, a counter that is not there, and
-    a value that cannot be."""
+    """The counters of the point's kernel by name. UserError unless there is exactly one such kernel, and for a missing
+    counter or an impossible value."""
     found = [values for name, values in _of_kernels(table(text, where)) if point["kernel"] in name]
     if len(found) != 1:
         raise UserError(f"{where}: {len(found)} launches of {point['kernel']}; profile exactly one, as --print says")
@@ -114,13 +110,11 @@ def read(text: str, point: dict[str, Any], where: str) -> dict[str, float]:
     return counters
 
 
-def stored(folder: Path) -> dict[str, Any] | None:
-    """The file of the set at `folder`, published or local; None where there is none. UserError for another schema."""
-    return artifacts.stored(folder, EXPERIMENT, SCHEMA, "take the counters again")
+stored = partial(artifacts.stored, experiment=EXPERIMENT, schema=SCHEMA, way_out="take the counters again")
 
 
 def store(points: dict[str, Any], folder: Path, facts: dict[str, Any]) -> Path:
-    """Writes the file of the set at `folder`: the launches with their counters, and what made them."""
+    """Writes the launches with their counters and `facts` to the file of the set at `folder`."""
     names = {name: one["metric"] for name, one in metrics().items()}
     found = {"schema": SCHEMA, "experiment": EXPERIMENT, **facts, "metrics": names, "points": points}
     return artifacts.store(folder, EXPERIMENT, found)
@@ -132,7 +126,7 @@ def _profiled(point: dict[str, Any], ncu: str) -> str:
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UserError(f"{ncu}: {error}; --print prints the commands") from None
-    return done.stdout + done.stderr  # the exit code is that of a program which --kill has ended
+    return done.stdout + done.stderr  # no exit code: --kill ends the program
 
 
 def _tool() -> str:
@@ -144,7 +138,7 @@ def _tool() -> str:
 
 
 def _sources(points: dict[str, Any]) -> dict[str, str]:
-    """The source hash of each variant of the build, empty where it cannot be asked."""
+    """The source hash of each launch's variant in this build, empty where the build cannot be asked."""
     try:
         done = subprocess.run(
             [str(program()), "--list=json"], capture_output=True, text=True, check=True, timeout=LIMIT_S
@@ -191,10 +185,7 @@ def run(argv: Sequence[str]) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,7 +1,7 @@
-"""Reads the fragments of tf32 matrices back from a GPU and compares them with Figs. 5 and 6 of the TF32 paper.
+"""Reads the fragments of tf32 matrices back from a GPU; claim K09 compares them with Figs. 5 and 6 of the TF32 paper.
 
-fragments.cu is compiled with nvcc, or --program names it compiled, and run on the first GPU. What it prints is stored as
-an artifact of the experiment `series-fragments`, from which claim K09 is decided.
+The command compiles fragments.cu with nvcc, or takes the program of --program, and runs it on the first GPU. It stores
+the output as an artifact of the experiment `series-fragments`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from experiments.compare import artifacts
 from xcorr.errors import LibraryError, Parser, UserError, command
@@ -32,7 +31,7 @@ EPILOG = """example:
 
 
 def compiled(folder: Path) -> Path:
-    """The program, compiled with nvcc. UserError where that is not possible."""
+    """The program, compiled with nvcc. UserError without nvcc or where it fails."""
     nvcc = shutil.which("nvcc", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/cuda/bin"]))
     if nvcc is None:
         raise UserError("nvcc: not found; give a compiled fragments.cu with --program")
@@ -53,7 +52,7 @@ def _run(words: Sequence[str], what: str) -> str:
 
 
 def read(text: str) -> dict[str, list[list[int]]]:
-    """Elements by fragment, lane and register. UserError for anything else."""
+    """The output of the program: elements by fragment, lane and register. UserError for other text."""
     try:
         found = json.loads(text)
         if {name: {len(lane) for lane in found[name]} for name in REGISTERS} == {
@@ -68,13 +67,8 @@ def read(text: str) -> dict[str, list[list[int]]]:
 
 
 def by_columns(element: int) -> int:
-    """The number of element 16 i + j of C where elements are counted column by column."""
+    """The column-major index of the element of C with the row-major index 16 i + j."""
     return element // 16 + 16 * (element % 16)
-
-
-def store(found: dict[str, Any], folder: Path) -> Path:
-    """The artifact in the set at `folder`."""
-    return artifacts.store(folder, EXPERIMENT, found, indent=None)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -93,7 +87,7 @@ def run(argv: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="xcorr-") as folder:
         program = resolved(options.program) if options.program else compiled(Path(folder))
         found = read(_run([str(program)], "fragments"))
-    path = store(found, options.results / "local" / key)
+    path = artifacts.store(options.results / "local" / key, EXPERIMENT, found, indent=None)
     for name in REGISTERS:
         print(f"{name}: lane 0 has the elements {', '.join(map(str, found[name][0]))}")
     print(f"stored: {path}")
@@ -101,4 +95,4 @@ def run(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(command(run, None))
+    sys.exit(command(run))

@@ -1,4 +1,4 @@
-"""Counts FMAs and shuffles in the main loops of the machine code against what the paper claims."""
+"""Counts FMAs and shuffles in the main loops of the machine code and compares them with the paper's counts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from experiments import folders
@@ -18,8 +19,8 @@ from xcorr.paths import ROOT
 EPILOG = """example:
   python3 -m experiments.compare.instruction_mix --library build/libxcorr.so --arch sm_90
 
-Needs cuobjdump of the CUDA toolkit. The main loop of a kernel is the innermost loop with most FMAs. Exit code: 0; 1 when
-a loop does not have the claimed mix; 2 for a mistake in the request."""
+Needs cuobjdump of the CUDA toolkit. The main loop of a kernel is the innermost loop with the most FMAs. Exit code: 0; 1
+when a loop does not have the claimed mix; 2 for a mistake in the request."""
 
 FUNCTION = re.compile(r"^\s*Function : (\S+)")
 INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\d\s+)?([A-Z0-9_.]+)\s*([^;]*);")
@@ -29,7 +30,7 @@ ARGUMENT = re.compile(r"Li(\d+)E")
 
 @dataclass(frozen=True)
 class Instruction:
-    """One machine instruction: its address, name with suffixes, and operands."""
+    """A machine instruction. `name` has its suffixes."""
 
     address: int
     name: str
@@ -38,7 +39,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Mix:
-    """Instructions of a loop by kind."""
+    """Numbers of instructions of a loop by kind."""
 
     fmas: int
     shuffles: int
@@ -58,7 +59,7 @@ def functions(sass: Iterable[str]) -> dict[str, list[Instruction]]:
 
 
 def innermost_loops(code: Sequence[Instruction]) -> list[list[Instruction]]:
-    """Bodies of the loops, from the target of a backward branch to the branch, that hold no other."""
+    """The loops that contain no other loop. A loop reaches from the target of a backward branch to the branch."""
     spans = []
     for one in code:
         target = re.search(r"0x([0-9a-f]+)", one.operands) if one.name == "BRA" else None
@@ -72,7 +73,7 @@ def innermost_loops(code: Sequence[Instruction]) -> list[list[Instruction]]:
 
 
 def mix_of(loop: Iterable[Instruction]) -> Mix:
-    """FMAs, shuffles and all else of a loop; a shuffle of doubles is two instructions."""
+    """The mix of a loop. A shuffle of doubles is two instructions and counts once."""
     names = [one.name.split(".")[0] for one in loop]
     single, double, halves = names.count("FFMA"), names.count("DFMA"), names.count("SHFL")
     shuffles = halves // 2 if double > single else halves
@@ -80,25 +81,25 @@ def mix_of(loop: Iterable[Instruction]) -> Mix:
 
 
 def main_loop(code: Sequence[Instruction]) -> Mix | None:
-    """The mix of the innermost loop with most FMAs among those that shuffle."""
+    """The mix of the innermost loop with the most FMAs among those with shuffles; None without one."""
     mixes = [mix for mix in map(mix_of, innermost_loops(code)) if mix.fmas and mix.shuffles]
     return max(mixes, key=lambda mix: mix.fmas, default=None)
 
 
 def claimed(arguments: dict[str, int]) -> tuple[int, int]:
-    """FMAs and shuffles of a step, by the paper's counts; see experiments/jpdc/baselines.toml."""
+    """FMAs and shuffles of a step by the paper's counts (experiments/jpdc/baselines.toml)."""
     a, b, s, l = (arguments.get(name, 1) for name in "absl")  # noqa: E741
     return a * b * s * l, 2 * a * l + b * (s + l - 1)
 
 
 def as_claimed(mix: Mix, fmas: int, shuffles: int) -> bool:
-    """Whether a loop has the mix of a step; of 32 steps written out the first moves no buffer."""
+    """Whether a loop has the mix of a step. The first of 32 unrolled steps may lack the shuffles of the buffers."""
     seen, wanted = mix.shuffles * fmas, shuffles * mix.fmas
     return wanted * 31 <= seen * 32 and seen <= wanted
 
 
 def kernel_of(function: str, kernels: dict[str, list[str]]) -> tuple[str, dict[str, int]] | None:
-    """Variant and template arguments by name, when the function is one of the kernels."""
+    """Variant and template arguments by name; None where the function is none of the kernels."""
     for found in KERNEL.finditer(function):
         variant = found[1].rstrip("_")
         values = [int(value) for value in ARGUMENT.findall(found[2] or "")]
@@ -108,7 +109,7 @@ def kernel_of(function: str, kernels: dict[str, list[str]]) -> tuple[str, dict[s
 
 
 def disassemble(library: Path, arch: str) -> list[str]:
-    """Lines of cuobjdump's disassembly. UserError when the tool or the library is missing."""
+    """Lines of cuobjdump's disassembly. UserError where the tool, the library or the architecture is missing."""
     tool = shutil.which("cuobjdump")
     if tool is None and (nvcc := shutil.which("nvcc")):
         tool = shutil.which("cuobjdump", path=str(Path(nvcc).resolve().parent))
@@ -122,23 +123,8 @@ def disassemble(library: Path, arch: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def parser() -> Parser:
-    """The command line."""
-    made = Parser(prog="python3 -m experiments.compare.instruction_mix", description=__doc__, epilog=EPILOG)
-    made.add_argument(
-        "--library",
-        type=Path,
-        default=ROOT / "build" / "libxcorr.so",
-        metavar="FILE",
-        help="library whose machine code is read (default: build/libxcorr.so)",
-    )
-    made.add_argument("--arch", default="sm_90", help="architecture whose machine code is read (default: sm_90)")
-    made.add_argument("--markdown", action="store_true", help="print a Markdown table")
-    return made
-
-
 def table(sass: Iterable[str]) -> tuple[list[list[str]], int]:
-    """Lines of the table, one a kernel in order of name, and how many are not as claimed."""
+    """Rows of the table, one per kernel and sorted, and how many differ from the claim."""
     kernels = folders.part("jpdc", "baselines")["instruction_mix"]
     lines, wrong = [], 0
     for function, code in functions(sass).items():
@@ -150,37 +136,33 @@ def table(sass: Iterable[str]) -> tuple[list[list[str]], int]:
         good = mix is not None and as_claimed(mix, fmas, shuffles)
         wrong += not good
         precision = "fp64" if mix and any(one.name.startswith("DFMA") for one in code) else "fp32"
-        lines.append(
-            [
-                variant,
-                " ".join(f"{name}={value}" for name, value in arguments.items()) or "-",
-                precision,
-                f"{fmas}:{shuffles}",
-                *([str(mix.fmas), str(mix.shuffles), str(mix.others)] if mix else ["-"] * 3),
-                "as claimed" if good else "differs",
-            ]
-        )
+        named = " ".join(f"{name}={value}" for name, value in arguments.items()) or "-"
+        counts = [str(mix.fmas), str(mix.shuffles), str(mix.others)] if mix else ["-"] * 3
+        verdict = "as claimed" if good else "differs"
+        lines.append([variant, named, precision, f"{fmas}:{shuffles}", *counts, verdict])
     return sorted(lines), wrong
 
 
 def run(argv: Sequence[str]) -> int:
-    """Reads, counts, prints; the exit code."""
-    asked = parser().parse_args(argv)
+    """Prints the table; the exit code."""
+    made = Parser(prog="python3 -m experiments.compare.instruction_mix", description=__doc__, epilog=EPILOG)
+    add = made.add_argument
+    library = ROOT / "build" / "libxcorr.so"
+    add("--library", type=Path, default=library, metavar="FILE", help="library to read (default: build/libxcorr.so)")
+    add("--arch", default="sm_90", help="architecture whose machine code is read (default: sm_90)")
+    add("--markdown", action="store_true", help="print a Markdown table")
+    asked = made.parse_args(argv)
     lines, wrong = table(disassemble(asked.library, asked.arch))
     if not lines:
-        raise UserError(
-            f"library {asked.library}: no kernel of a claimed mix for {asked.arch}; build that architecture"
-        )
+        cause = f"no kernel of a claimed mix for {asked.arch}"
+        raise UserError(f"library {asked.library}: {cause}; build that architecture")
     headers = ["kernel", "arguments", "precision", "claimed FMA:shuffle", "FMA", "shuffle", "other", "mix"]
     print(printed(lines, headers, asked.markdown))
     print(f"\n{len(lines)} main loops, {wrong} not as claimed")
     return int(wrong > 0)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

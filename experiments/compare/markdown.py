@@ -1,4 +1,4 @@
-"""Tables as text. In Markdown what a variant, a machine or a file says is text, never markup."""
+"""Tables as text. Names in a Markdown table are escaped, so that they are never read as markup."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Iterable, Sequence
 
 from tabulate import tabulate
 
-# HTML as entities, since some readers know no backslash before it; a line break would end the table.
+# HTML entities, since some readers do not know a backslash before < and &. A line break would end the table.
 _SIGNS = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "\\\\", "|": "\\|", "`": "\\`", "\n": " ", "\r": " "}
 )
 
 
 def cell(value: object) -> str:
-    """A value as a cell that shows its text."""
+    """The escaped text of a value."""
     return str(value).translate(_SIGNS).replace("](", "]\\(")  # a link; brackets alone are text
 
 
 def cells(rows: Iterable[Iterable[object]]) -> list[list[str]]:
-    """Rows of a table as cells."""
+    """Rows of a table as escaped cells."""
     return [[cell(value) for value in row] for row in rows]
 
 
 def printed(rows: Iterable[Iterable[object]], headers: Sequence[str], markdown: bool) -> str:
-    """A table for a terminal, or in Markdown; its text cells as they are."""
+    """A table for a terminal, or in Markdown. Numbers in text cells stay as they are."""
     shown: Iterable[Iterable[object]] = cells(rows) if markdown else rows
     return tabulate(shown, headers, tablefmt="github" if markdown else "simple", disable_numparse=True)

@@ -1,24 +1,27 @@
-"""What xcorr-bench says of one point."""
+"""Times one point with xcorr-bench."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
-from typing import Any
 
+from experiments.driver.bench import problem_options, program, words_of
 from xcorr.errors import UserError
+from xcorr.problem import Problem
 
 
-def passed_record(words: Sequence[str], point: str) -> dict[str, Any]:
-    """The record of the command `words`, xcorr-bench with `--records -`. UserError, which names the point, where it did not pass or
-    there is none."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+def seconds_of(
+    device: str, variant: str, params: str, problem: Problem, repetitions: int, min_time_s: float
+) -> list[float]:
+    """Seconds of a call in each repetition. UserError, which names the point, where it does not pass."""
+    timing = {"repetitions": repetitions, "min-time": min_time_s, "records": "-"}
+    point = {"device": device, "variant": variant, **({"params": params} if params else {}), **problem_options(problem)}
+    done = subprocess.run([str(program()), *words_of(point | timing)], capture_output=True, text=True, check=False)
     for line in done.stdout.splitlines():
         record = json.loads(line).get("record") if line.startswith('{"record"') else None
         if record and record["outcome"] == "passed":
-            return dict(record)
+            return [float(one["compute_us"]) * 1e-6 for one in record["repetitions"]]
         if record:
-            raise UserError(f"{point}: {record['outcome']}: {record['reason']}")
+            raise UserError(f"{variant} {params}: {record['outcome']}: {record['reason']}")
     last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    raise UserError(f"{point}: {last.removeprefix('error: ')}")
+    raise UserError(f"{variant} {params}: {last.removeprefix('error: ')}")

@@ -1,8 +1,9 @@
-"""Template matching by other libraries beside ours, in one run on one machine: times, and differences from float64.
+"""Measures template matching by other libraries and by ours in one run: times, and differences from float64.
 
-Ours is what xcorr.auto takes on each device, timed by xcorr-bench: without Python, on uniform random numbers, while its scores are
-those of the photograph. Libraries are called from Python. Times of both sides are of the computation alone, from data on the device:
-no transfers. A library that cannot be imported is left out, and the file says why.
+Ours is the variant that xcorr.auto chooses on each device. xcorr-bench times it without Python on uniform random
+numbers; its scores are those of the photograph. The libraries are called from Python. All times are of the computation
+with data on the device, without transfers. A library that cannot be imported is left out, and the stored file gives the
+reason.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,8 @@ from tqdm import tqdm
 
 from experiments import folders
 from experiments.compare import artifacts
-from experiments.compare.records import passed_record
+from experiments.compare.records import seconds_of
 from experiments.compare.zncc_peers import PEERS, Peer, truth
-from experiments.driver.bench import program
 from xcorr.choice.auto import Auto
 from xcorr.errors import LibraryError, Parser, UserError, command
 from xcorr.native.library import Library
@@ -29,8 +30,8 @@ from xcorr.problem import Problem
 
 EXPERIMENT = "template-rivals"
 SCHEMA = 1
-LONGEST_S = 1.0  # of one contestant's calls on one problem: slow ones have fewer rounds
-NOISE = 4.0  # standard deviation, of 255: no window is constant
+LONGEST_S = 1.0  # for the calls of one contestant on one problem; a slow contestant has fewer rounds
+NOISE = 4.0  # standard deviation, for grey values of 0 to 255; with noise no window is constant
 EPILOG = """example:
   python3 -m experiments.compare.rivals --device cuda:0 --rounds 5 --seconds 0.05
 
@@ -43,7 +44,7 @@ def data() -> dict[str, Any]:
 
 
 def problems() -> list[dict[str, Any]]:
-    """Of `data`, one a number of templates: `template` and `frame` (rows, columns), `templates`."""
+    """The problems of `data`, one for each number of templates: `template` and `frame` (rows, columns), `templates`."""
     found = []
     for one in data()["problems"]:
         shapes = {name: tuple(map(int, one[name].split("x"))) for name in ("template", "frame")}
@@ -52,7 +53,8 @@ def problems() -> list[dict[str, Any]]:
 
 
 def inputs(problem: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Templates (n x rows x cols) and the frame that they are cut from, float32 grey values of 0 to 255."""
+    """Templates (n x rows x cols) and the frame (rows x cols) that they are cut from: float32 grey values of 0 to
+    255."""
     from skimage import data
 
     rng = np.random.default_rng(1)
@@ -67,13 +69,13 @@ def inputs(problem: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def request_of(problem: dict[str, Any]) -> Problem:
-    """The problem as ours: templates are left matrices, the frame is the right one."""
+    """The problem of our library: templates are the left matrices, the frame is the right matrix."""
     sizes = (problem["template"], problem["frame"], problem["templates"], 1)
     return Problem("n-to-m", *sizes, window="valid", score="zncc")
 
 
-def seconds_of(call: Any, synchronise: Any, duration: float) -> float:
-    """Seconds a call, of as many as fill the duration."""
+def call_seconds(call: Any, synchronise: Any, duration: float) -> float:
+    """Mean seconds of a call, for as many calls as fill `duration` seconds."""
     calls, begin = 0, time.perf_counter()
     while True:
         call()
@@ -81,12 +83,12 @@ def seconds_of(call: Any, synchronise: Any, duration: float) -> float:
         if time.perf_counter() - begin >= duration:
             synchronise()
             return (time.perf_counter() - begin) / calls
-        if calls % 100 == 0:  # a queue of some length, no longer
+        if calls % 100 == 0:  # limits the length of the queue
             synchronise()
 
 
 def difference(scores: np.ndarray, exact: np.ndarray) -> float:
-    """The largest absolute difference; infinite for another shape or a NaN."""
+    """The largest absolute difference; infinite for another shape or a value that is not finite."""
     scores = np.asarray(scores, np.float64)
     if scores.shape != exact.shape or not np.isfinite(scores).all():
         return float("inf")
@@ -94,18 +96,18 @@ def difference(scores: np.ndarray, exact: np.ndarray) -> float:
 
 
 def spread(times: Sequence[float]) -> dict[str, Any]:
-    """The median, the number of rounds that it is of, and their range."""
+    """Median, number and range of the rounds."""
     return {"seconds": statistics.median(times), "rounds": len(times), "least": min(times), "most": max(times)}
 
 
 def of_peer(peer: Peer, templates: np.ndarray, frame: np.ndarray, rounds: int, duration: float) -> dict[str, Any]:
-    """Median seconds over the rounds and the scores of a peer."""
+    """`spread` of a peer's seconds, and its scores."""
     module = peer.load()
     call = peer.make(module, templates, frame)
     scores = np.asarray(peer.host(module, call()))
     times: list[float] = []
     while len(times) < rounds and sum(times) < LONGEST_S:
-        times.append(seconds_of(call, lambda: peer.synchronise(module), duration))
+        times.append(call_seconds(call, lambda: peer.synchronise(module), duration))
     return {"params": "", **spread(times), "scores": scores}
 
 
@@ -118,23 +120,17 @@ def of_ours(
     rounds: int,
     duration: float,
 ) -> dict[str, Any]:
-    """Median seconds of the repetitions and the scores of what auto takes on the device."""
+    """`spread` of the seconds of the variant that auto chooses on the device, and its scores."""
     request = request_of(problem)
     choice = auto.choose(request)
     chosen = {"variant": choice.variant, "params": choice.params}
     scores = library.correlate(request, *arrays[:1], arrays[1][None], precision="fp32", device=device, **chosen)
-    words = [str(program()), "--device", device, "--variant", choice.variant, "--params", choice.params]
-    shapes = [f"{rows}x{cols}" for rows, cols in (request.left, request.right)]
-    words += ["--form", request.form, "--left", shapes[0], "--right", shapes[1], "--lefts", str(request.lefts)]
-    words += ["--rights", "1", "--window", "valid", "--score", "zncc", "--repetitions", str(rounds)]
-    words += ["--min-time", str(duration), "--records", "-"]
-    record = passed_record(words, f"{choice.variant} {choice.params}")
-    times = [float(one["compute_us"]) * 1e-6 for one in record["repetitions"]]
+    times = seconds_of(device, choice.variant, choice.params, request, rounds, duration)
     return {**chosen, **spread(times), "scores": scores}
 
 
 def usable(peers: Iterable[Peer], has_gpu: bool) -> tuple[list[Peer], dict[str, str]]:
-    """Peers that can be used here, and by name of the others why not."""
+    """The peers that can be used here, and the reasons against the others by name."""
     found, skipped = [], {}
     for peer in peers:
         try:
@@ -155,8 +151,8 @@ def measure(
     rounds: int,
     duration: float,
 ) -> Iterator[dict[str, Any]]:
-    """A row per problem and contestant: `template`, `frame`, `templates`, `name`, `device`, `variant`, `params`, `seconds`,
-    `max_error` and `outcome`, which is `incorrect` where the error exceeds `largest_error` of `data`."""
+    """A row for each problem and contestant: `template`, `frame`, `templates`, `name`, `device`, `variant`, `params`,
+    `seconds`, `max_error` and `outcome`, which is `incorrect` where the error exceeds `largest_error` of `data`."""
     limit = float(data()["largest_error"])
     autos = [Auto(library, device) for device in devices]
     for problem in each:
@@ -175,9 +171,7 @@ def measure(
             yield {**facts, "variant": "", **found, "max_error": error, "outcome": outcome}
 
 
-def stored(folder: Path) -> dict[str, Any] | None:
-    """The file of the set at `folder`, published or local; None where there is none. UserError for another schema."""
-    return artifacts.stored(folder, EXPERIMENT, SCHEMA, "measure again")
+stored = partial(artifacts.stored, experiment=EXPERIMENT, schema=SCHEMA, way_out="measure again")
 
 
 def store(folder: Path, facts: dict[str, Any], rows: list[dict[str, Any]]) -> Path:
@@ -221,10 +215,7 @@ def run(argv: Sequence[str]) -> int:
     return 1 if any(one["name"] == "xcorr-bench" for one in wrong) else 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line. Exit code 1 where a score of ours is wrong."""
-    return command(run, argv)
-
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,9 +1,8 @@
-"""Measure the speed bars of experiments/compare/bars/speed.toml on this machine: variants against another
-variant or against scipy.signal.fftconvolve, which runs in this process.
+"""Measures the speed bars of experiments/compare/bars/speed.toml on this machine: variants against another variant, or
+against scipy.signal.fftconvolve in this process.
 
-Every contestant's result is checked first. Then rounds: in each round every contestant runs for the
-same time, one after the other; a contestant's time is the median over the rounds, so that a
-disturbance of some seconds does not decide. Exit code 0: all bars met; 1: one missed; 2: misuse.
+The result of every contestant is checked before it is timed. In a round every contestant runs for the same time; its
+time is the median over the rounds. Exit code 0: all bars are met; 1: one is missed; 2: a mistake in the request.
 
 Example: python3 -m experiments.compare.scipy_peer --rounds 5 --seconds 0.3
 """
@@ -14,8 +13,9 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,9 @@ import scipy.fft
 from scipy.signal import fftconvolve
 from tqdm import tqdm
 
-from experiments.compare.records import passed_record
+from experiments.compare.records import seconds_of
 from experiments.driver.bench import program
-from xcorr.errors import LibraryError, Parser, UserError
+from xcorr.errors import LibraryError, Parser, UserError, command
 from xcorr.files import load_toml
 from xcorr.native.library import Library
 from xcorr.problem import Problem
@@ -38,7 +38,7 @@ LARGEST_ERROR = 1e-5  # relative, L2: far above float32 rounding, far below a wr
 
 @dataclass(frozen=True)
 class Contestant:
-    """Something that computes the problem: `seconds_per_call(duration)` measures it once."""
+    """A program for the problem. `seconds_per_call(duration)`: seconds of a call, measured for `duration` seconds."""
 
     name: str
     ours: bool
@@ -48,7 +48,8 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Bar:
-    """One entry of speed.toml. `least_speedup` is over the fastest opponent."""
+    """An entry of speed.toml. `least_speedup`: smallest allowed ratio of the fastest opponent's time to the
+    variant's."""
 
     title: str
     request: Problem
@@ -59,7 +60,7 @@ class Bar:
 
 
 def parse_bar(entry: dict[str, Any]) -> Bar:
-    """Bar of a TOML entry; UserError names what is missing or not understood."""
+    """The bar of an entry. UserError names what is missing or not understood."""
     try:
         least = float(entry["at_least"]) if "at_least" in entry else 1 / float(entry["at_most"])
         request = Problem.of_id(entry["problem"])
@@ -73,7 +74,7 @@ def parse_bar(entry: dict[str, Any]) -> Bar:
 
 
 def inputs(request: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Seeded uniform float32 lefts and rights, (count, rows, cols)."""
+    """Seeded uniform float32 left and right matrices, each (count, rows, cols)."""
     random = np.random.default_rng(1)
     return (
         random.random((request.lefts, *request.left), dtype=np.float32),
@@ -82,15 +83,15 @@ def inputs(request: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def convolve(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """All pairs, full window: (pairs, rows, cols) from (lefts, h, w) and (rights, h, w)."""
-    if len(left) == len(right) == 1:  # as one would write it for two matrices
+    """Outputs of all pairs in the full window, (pairs, rows, cols), of (lefts, h, w) and (rights, h, w)."""
+    if len(left) == len(right) == 1:
         return fftconvolve(right[0], left[0, ::-1, ::-1])[None]
     out = fftconvolve(right[None], left[:, None, ::-1, ::-1], axes=(2, 3))
     return out.reshape(-1, *out.shape[2:])
 
 
 def scipy_contestant(left: np.ndarray, right: np.ndarray, workers: int, name: str) -> Contestant:
-    """fftconvolve with a number of workers of scipy.fft."""
+    """fftconvolve with `workers` threads of scipy.fft."""
 
     def result() -> np.ndarray:
         with scipy.fft.set_workers(workers):
@@ -110,51 +111,19 @@ def scipy_contestant(left: np.ndarray, right: np.ndarray, workers: int, name: st
 def variant_contestant(
     library: Library, request: Problem, variant: str, params: str, ours: bool, left: np.ndarray, right: np.ndarray
 ) -> Contestant:
-    """A variant at one point: the result from libxcorr, the time from xcorr-bench."""
+    """A point of a variant. The result is of libxcorr, the time of xcorr-bench."""
 
     def result() -> np.ndarray:
         return library.correlate(request, left, right, variant=variant, params=params)
 
     def seconds_per_call(duration: float) -> float:
-        shapes = [f"{rows}x{cols}" for rows, cols in (request.left, request.right)]
-        command = [
-            str(program()),
-            "--device",
-            "cpu",
-            "--variant",
-            variant,
-            "--precision",
-            "fp32",
-            "--form",
-            request.form,
-            "--left",
-            shapes[0],
-            "--right",
-            shapes[1],
-            "--lefts",
-            str(request.lefts),
-            "--rights",
-            str(request.rights),
-            "--window",
-            request.window,
-            *(["--params", params] if params else []),
-            "--mode",
-            "stream",
-            "--repetitions",
-            "1",
-            "--min-time",
-            str(duration),
-            "--records",
-            "-",
-        ]
-        record = passed_record(command, f"{variant} {params}")
-        return float(record["repetitions"][0]["compute_us"]) * 1e-6
+        return seconds_of("cpu", variant, params, request, 1, duration)[0]
 
     return Contestant(f"{variant} {params}".strip(), ours, result, seconds_per_call)
 
 
 def contestants(library: Library, bar: Bar) -> list[Contestant]:
-    """The variant at each of its points, then its opponents."""
+    """The points of the variant, then its opponents. UserError where a result is wrong."""
     left, right = inputs(bar.request)
 
     def variant(name: str, params: str, ours: bool) -> Contestant:
@@ -190,55 +159,44 @@ def measure(bar: Bar, library: Library, rounds: int, seconds: float, progress: t
     opponent = min(medians[one.name] for one in fields if not one.ours)
     met = opponent >= bar.least_speedup * best
     request = bar.request
-    progress.write(
-        f"{bar.title} ({request.form}, {request.left[0]} x {request.left[1]}, {request.lefts}:{request.rights})",
-        file=sys.stdout,
-    )
+    problem = f"{request.form}, {request.left[0]} x {request.left[1]}, {request.lefts}:{request.rights}"
+    lines = [f"{bar.title} ({problem})"]
     for name, values in times.items():
-        progress.write(
-            f"  {name:32s} {medians[name] * 1e3:10.3f} ms   "
-            f"(rounds {min(values) * 1e3:.3f} .. {max(values) * 1e3:.3f})",
-            file=sys.stdout,
-        )
-    progress.write(
-        f"  {opponent / best:.2f} times as fast as the fastest opponent; bar "
-        f"{bar.least_speedup:.2f}: {'met' if met else 'MISSED'}",
-        file=sys.stdout,
-    )
+        rounds_ms = f"(rounds {min(values) * 1e3:.3f} .. {max(values) * 1e3:.3f})"
+        lines.append(f"  {name:32s} {medians[name] * 1e3:10.3f} ms   {rounds_ms}")
+    verdict = f"bar {bar.least_speedup:.2f}: {'met' if met else 'MISSED'}"
+    lines.append(f"  {opponent / best:.2f} times as fast as the fastest opponent; {verdict}")
+    progress.write("\n".join(lines), file=sys.stdout)
     return met
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
-    parser = Parser(description=__doc__)
-    parser.add_argument(
-        "--rounds", type=int, default=7, help="number of rounds, of which the median counts (default: 7)"
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=0.3, help="seconds that each contestant runs in a round (default: 0.3)"
-    )
-    parser.add_argument("--bars", type=Path, default=BARS, help="TOML file with the bars (default: the shipped one)")
-    options = parser.parse_args(arguments)
+def run(argv: Sequence[str]) -> int:
+    """The command; raises UserError."""
+    parser = Parser(prog="python3 -m experiments.compare.scipy_peer", description=__doc__)
+    add = parser.add_argument
+    add("--rounds", type=int, default=7, help="number of rounds, of which the median counts (default: 7)")
+    add("--seconds", type=float, default=0.3, help="seconds of each contestant in a round (default: 0.3)")
+    add("--bars", type=Path, default=BARS, help="TOML file with the bars (default: the shipped one)")
+    options = parser.parse_args(argv)
+    rounds, seconds = options.rounds, options.seconds
+    if rounds < 1 or not 0 < seconds <= 60:
+        raise UserError("--rounds, --seconds: out of range; use 1 or more and 0 to 60")
+    bars = [parse_bar(entry) for entry in load_toml(options.bars).get("bars", [])]
+    if not bars:
+        raise UserError(f"{options.bars}: no [[bars]] in it; see experiments/compare/bars/speed.toml")
+    program()
     try:
-        if options.rounds < 1 or not 0 < options.seconds <= 60:
-            raise UserError("--rounds, --seconds: out of range; use 1 or more and 0 to 60")
-        bars = [parse_bar(entry) for entry in load_toml(options.bars).get("bars", [])]
-        if not bars:
-            raise UserError(f"{options.bars}: no [[bars]] in it; see experiments/compare/bars/speed.toml")
-        program()
         library = Library()
-        print(
-            f"scipy {scipy.__version__}; medians of {options.rounds} interleaved rounds of "
-            f"{options.seconds:g} s; float32; plans are made outside the time"
-        )
-        with tqdm(total=options.rounds * len(bars), unit="round", leave=False) as progress:
-            rounds, seconds = options.rounds, options.seconds
+        how = f"medians of {rounds} interleaved rounds of {seconds:g} s; float32; plans are made outside the time"
+        print(f"scipy {scipy.__version__}; {how}")
+        with tqdm(total=rounds * len(bars), unit="round", leave=False) as progress:
             met = [measure(bar, library, rounds, seconds, progress) for bar in bars]
-    except (UserError, LibraryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    except LibraryError as error:
+        raise UserError(str(error)) from None
     return 0 if all(met) else 1
 
+
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

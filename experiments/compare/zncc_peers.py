@@ -1,7 +1,7 @@
-"""Zero-normalised scores of templates in a frame by other libraries, written as their users would.
+"""Zero-normalised scores of templates in a frame by other libraries, called as their manuals recommend.
 
-A peer takes templates (n x rows x cols) and a frame (rows x cols), both float32, and prepares a call that computes all scores in
-`valid` windows from data that lie on its device. GPU libraries queue their work; `synchronise` waits for it.
+A peer takes templates (n x rows x cols) and a frame (rows x cols), both float32. It prepares a call that computes all
+scores of `valid` windows from data on its device. `synchronise` waits for the queue of a GPU library.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Peer:
-    """`make(module, templates, frame)` gives the call; `host(module, result)` its scores as an array n x rows x cols."""
+    """`make(module, templates, frame)` returns the call. `host(module, result)` returns its scores, n x rows x cols."""
 
     name: str
     module: str
@@ -28,7 +28,7 @@ class Peer:
     synchronise: Callable[[Any], None] = lambda _: None
 
     def load(self) -> Any:
-        """The module. ImportError or RuntimeError, with the reason, where it cannot be used here."""
+        """The module. ImportError or RuntimeError with the reason where it cannot be used."""
         module = importlib.import_module(self.module)
         if self.device == "cuda":
             usable = module.cuda.is_available() if hasattr(module.cuda, "is_available") else module.is_available()
@@ -37,14 +37,14 @@ class Peer:
         return module
 
     def version(self) -> str:
-        """Of the package."""
+        """The version of the package."""
         return str(getattr(importlib.import_module(self.module.partition(".")[0]), "__version__", ""))
 
 
 def by_transform(arrays: Any, transforms: Any, templates: Any, frame: Any, sums: Any) -> Any:
-    """Scores by one real transform of the frame, one of each template, and integral images of type `sums`.
+    """Scores by real transforms of the frame and of each template, and by integral images of type `sums`.
 
-    `arrays` is numpy or cupy, `transforms` scipy.fft, or cupy.fft with the same names.
+    `arrays` is numpy or cupy, `transforms` is scipy.fft or cupyx.scipy.fft.
     """
     rows, cols = templates.shape[1:]
     shape = tuple(transforms.next_fast_len(int(extent)) for extent in frame.shape)
@@ -65,7 +65,7 @@ def by_transform(arrays: Any, transforms: Any, templates: Any, frame: Any, sums:
 
 
 def truth(templates: np.ndarray, frame: np.ndarray) -> np.ndarray:
-    """The scores in float64."""
+    """The scores, computed in float64."""
     import scipy.fft
 
     return by_transform(np, scipy.fft, templates.astype(np.float64), frame.astype(np.float64), np.float64)
@@ -96,7 +96,7 @@ def _cupy(cupy: Any, templates: np.ndarray, frame: np.ndarray) -> Call:
 
 def _torch(device: str) -> Callable[[Any, np.ndarray, np.ndarray], Call]:
     def make(torch: Any, templates: np.ndarray, frame: np.ndarray) -> Call:
-        torch.backends.cudnn.allow_tf32 = False  # a score of 10 bits is another product
+        torch.backends.cudnn.allow_tf32 = False  # scores with 10 bits are not comparable
         functional = torch.nn.functional
         weights = torch.from_numpy(templates).to(device)[:, None]
         image = torch.from_numpy(frame).to(device)[None, None]
@@ -104,7 +104,8 @@ def _torch(device: str) -> Callable[[Any, np.ndarray, np.ndarray], Call]:
         count = rows * cols
 
         def mean_of(values: Any) -> Any:
-            """Of windows, in two passes: a single one takes rows * cols additions an output, and longer than the convolution."""
+            """Means of windows by rows, then by columns. One pass takes rows * cols additions per output and more time
+            than the convolution."""
             return functional.avg_pool2d(functional.avg_pool2d(values, (1, cols), 1), (rows, 1), 1)
 
         def call() -> Any:

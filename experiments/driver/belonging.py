@@ -1,6 +1,6 @@
-"""Which rows of a set count: those that lie where their own cells say, with the record of their run.
+"""Which rows of a set count: rows that lie where their cells say, with the record of their run.
 
-Rows that were copied from another machine, or whose record is lost, are no evidence about this machine.
+Rows of another machine, or without their record, say nothing about this machine.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 from experiments.driver.columns import Row
 from experiments.driver.decoding import unknown_columns
 
-NAMED = 3  # of many runs or machines
+NAMED = 3  # at most so many runs or machines are named
 
 
 @dataclass
 class _Found:
-    """Rows with one fault: how many, what their cells say in place of what they should, and the first file."""
+    """Rows with one fault: their number, the wrong names in their cells, and the first file."""
 
     first: Path
     rows: int = 0
@@ -30,7 +30,7 @@ class _Found:
         return ", ".join(known[:NAMED]) + more
 
 
-# Fault -> what is wrong, and the way out. `{names}`: of machines, experiments, runs or columns.
+# Fault -> what is wrong, and the way out. `{names}`: machines, experiments, runs or columns.
 SENTENCES = {
     "machine_key": "of machine {names}; they count only in the folder of that machine: move them there or delete them",
     "experiment": "of experiment {names} in files of another one; they do not count: move them back or delete them",
@@ -44,10 +44,10 @@ SENTENCES = {
 
 
 class Belonging:
-    """Keeps the rows of a set that count and says in a line for each fault which do not.
+    """Keeps the rows of a set that count, and describes the others in a line for each fault.
 
-    `folder`: that of the set, named by the machine key. `records`: those of its runs. A record without `experiment` is of
-    every experiment (imported sets).
+    `folder`: the set's folder, named by the machine key. `records`: its run records. A record without `experiment`, as
+    in imported sets, is of every experiment.
     """
 
     def __init__(self, folder: Path, records: Iterable[dict[str, Any]]) -> None:
@@ -56,8 +56,7 @@ class Belonging:
         self._found: dict[str, _Found] = {}
 
     def own(self, rows: Iterable[Row], path: Path, experiment: str, run: str | None = None) -> list[Row]:
-        """Those of `rows`, read from `path`, that count. `experiment` and, of a file of one run, `run`: what the
-        file's place says."""
+        """The rows of the file `path` that count. Its place gives `experiment` and, for a file of one run, `run`."""
         kept = []
         for row in rows:
             unknown = unknown_columns(row)
@@ -81,7 +80,7 @@ class Belonging:
         found.names.update(name or "(empty)" for name in names)
 
     def faults(self) -> list[str]:
-        """A line for each fault: the set, how many rows, an example, and the way out."""
+        """A line for each fault: set, number of rows, an example, and the way out."""
         return [
             f"{self._folder}: {found.rows} rows, such as in {found.first.relative_to(self._folder)}, are "
             + SENTENCES[fault].format(names=found.text())

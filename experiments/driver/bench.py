@@ -1,4 +1,4 @@
-"""The program xcorr-bench as seen from Python: list, machine, and one process of measurements."""
+"""Runs the program xcorr-bench: its list of variants, its facts of the machine, and a process of measurements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from xcorr.errors import UserError
 from xcorr.files import resolved
 from xcorr.native.variants import Variant
 from xcorr.paths import build_directory
-from xcorr.problem import format_shape
+from xcorr.problem import Problem, format_shape
 
 SEED = 1
 # Exit codes of xcorr-bench, see its --help.
@@ -34,12 +34,13 @@ _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def _die_with(parent: int) -> Callable[[], None]:
-    """For the child, before exec: be killed when the driver dies, however it dies."""
+    """A function that the child calls before exec. The system then kills the child when the driver ends for any
+    reason."""
 
     def prepare() -> None:
         if _libc is not None:
             _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != parent:  # it died before the request
+            if os.getppid() != parent:  # the driver ended before the request
                 os._exit(1)
 
     return prepare
@@ -47,7 +48,8 @@ def _die_with(parent: int) -> Callable[[], None]:
 
 @dataclass(frozen=True)
 class Starting:
-    """The process begins to verify this point. `number`: its place in a list of points, None where only params were asked for."""
+    """The process begins to verify a point. `number`: its index in the list of points, None for a request without a
+    list."""
 
     params: str
     number: int | None = None
@@ -55,7 +57,7 @@ class Starting:
 
 @dataclass(frozen=True)
 class Record:
-    """A finished point, as xcorr-bench reports it."""
+    """The report of xcorr-bench on a finished point."""
 
     fields: dict[str, Any]
     number: int | None = None
@@ -63,10 +65,10 @@ class Record:
 
 @dataclass(frozen=True)
 class Ended:
-    """How the process ended. `reason` is empty when it ended by itself with exit code 0 or 1.
+    """How a process ended. `reason` is empty for exit codes 0 and 1.
 
-    `device_lost`: the last point that it reported took the device with it, and the process stopped
-    there; the points that it did not report are unharmed.
+    `device_lost`: the point reported last made the device unusable, and the process stopped. The points that were not
+    reported can be measured by a new process.
     """
 
     reason: str
@@ -83,12 +85,12 @@ def program() -> Path:
     return resolved(path)
 
 
-# Of a report; the driver adds what it found itself, not_selected and timeout.
+# Outcomes that xcorr-bench reports. The driver itself adds not_selected and timeout.
 REPORTED = ("passed", "incorrect", "not_supported", "out_of_memory", "failed")
 
 
 def verdict_of(fields: Mapping[str, Any]) -> tuple[str, str]:
-    """Outcome and reason of a record. One that says `passed` without a time or an error has failed: nobody checked it."""
+    """Outcome and reason of a record. A record that is `passed` without a time or an error counts as failed."""
     outcome, reason = fields.get("outcome"), str(fields.get("reason") or "")
     if outcome not in REPORTED:
         return "failed", f"xcorr-bench reported the outcome {outcome!r}"
@@ -143,45 +145,18 @@ class Bench:
 
     def command(self, unit: Unit, params: Sequence[str], preset: Preset) -> list[str]:
         """The command line that measures `params` of a unit."""
-        problem = unit.problem
         chosen = [word for one in params if one for word in ("--params", one)]
-        return [
-            str(self.path),
-            "--device",
-            self.device,
-            "--variant",
-            unit.variant.id,
-            "--precision",
-            unit.precision,
-            "--form",
-            problem.form,
-            "--left",
-            format_shape(problem.left),
-            "--right",
-            format_shape(problem.right),
-            "--lefts",
-            str(problem.lefts),
-            "--rights",
-            str(problem.rights),
-            "--window",
-            problem.window,
-            *(word for name, text in problem.fields.given.items() for word in (f"--{name}", text)),
-            *chosen,
-            "--mode",
-            unit.mode,
-            "--input",
-            unit.input,
-            *_timing(preset),
-            *(["--energy-time", str(unit.energy_s)] if unit.energy_s else []),
-        ]
+        energy = ["--energy-time", str(unit.energy_s)] if unit.energy_s else []
+        asked = [str(self.path), "--device", self.device, *words_of(_options(unit)), *chosen]
+        return [*asked, *_timing(preset), *energy]
 
     def measure(
         self, unit: Unit, params: Sequence[str], preset: Preset, timeout_s: Callable[[str], float]
     ) -> Iterator[Starting | Record | Ended]:
-        """Run one process; yields what it reports as it comes, and at last how it ended.
+        """Runs one process, yields its reports as they arrive, and then how it ended.
 
-        `timeout_s(params)` is how long the point in flight may take; when it takes longer the
-        process is killed. The process is killed too when the caller stops iterating.
+        `timeout_s(params)` is the longest time, in seconds, for a point; then the process is killed. The process is
+        also killed when the caller stops iterating.
         """
         command = self.command(unit, params, preset)
         yield from self._events(command, b"", params[0], lambda event: timeout_s(event.params))
@@ -189,9 +164,10 @@ class Bench:
     def measure_points(
         self, points: Sequence[tuple[Unit, str]], preset: Preset, timeout_s: Callable[[int], float]
     ) -> Iterator[Starting | Record | Ended]:
-        """As measure, with points of several problems; events and `timeout_s` have the number of a point."""
+        """As measure, for points of several problems. Events carry the index of a point, and `timeout_s` takes it."""
         command = [str(self.path), "--device", self.device, "--points", "-", *_timing(preset)]
-        lines = "".join(json.dumps(_point(unit, params)) + "\n" for unit, params in points)
+        asked = [{**_options(unit), "params": one, "energy_time": float(unit.energy_s)} for unit, one in points]
+        lines = "".join(json.dumps(point) + "\n" for point in asked)
         yield from self._events(command, lines.encode(), points[0][1], lambda event: timeout_s(event.number or 0))
 
     def _events(
@@ -242,33 +218,31 @@ class Bench:
 
 
 def _timing(preset: Preset) -> list[str]:
-    """The options that say how often and how long a point is timed, and where its records go."""
+    """The options for the repetitions of a point, their times and the records."""
     repeated = ["--repetitions", str(preset.repetitions), "--min-time", str(preset.min_time_s)]
     return ["--seed", str(SEED), *repeated, "--records", "-"]
 
 
-def _point(unit: Unit, params: str) -> dict[str, Any]:
-    """A line of `xcorr-bench --points`."""
-    problem = unit.problem
-    return {
-        "variant": unit.variant.id,
-        "params": params,
-        "precision": unit.precision,
-        "form": problem.form,
-        "left": format_shape(problem.left),
-        "right": format_shape(problem.right),
-        "lefts": problem.lefts,
-        "rights": problem.rights,
-        "window": problem.window,
-        **problem.fields.given,
-        "mode": unit.mode,
-        "input": unit.input,
-        "energy_time": float(unit.energy_s),
-    }
+def problem_options(problem: Problem) -> dict[str, Any]:
+    """The options of xcorr-bench that give a problem."""
+    shapes = {"form": problem.form, "left": format_shape(problem.left), "right": format_shape(problem.right)}
+    counts = {"lefts": problem.lefts, "rights": problem.rights, "window": problem.window}
+    return {**shapes, **counts, **problem.fields.given}
+
+
+def words_of(options: Mapping[str, Any]) -> list[str]:
+    """Options as words of a command line."""
+    return [word for name, value in options.items() for word in (f"--{name}", str(value))]
+
+
+def _options(unit: Unit) -> dict[str, Any]:
+    """The options of a unit except its parameters and its energy time."""
+    variant = {"variant": unit.variant.id, "precision": unit.precision}
+    return {**variant, **problem_options(unit.problem), "mode": unit.mode, "input": unit.input}
 
 
 class _Lines:
-    """Lines of a pipe with a deadline for each."""
+    """Reads lines of a pipe, with a deadline for each line."""
 
     def __init__(self, pipe: Any) -> None:
         self._pipe: BinaryIO = pipe
@@ -277,7 +251,7 @@ class _Lines:
         self._selector.register(pipe, selectors.EVENT_READ)
 
     def next(self, timeout_s: float) -> bytes | None:
-        """The next line, b"" at the end, None when none came in time."""
+        """The next line; b"" at the end, None after `timeout_s` seconds."""
         end = time.monotonic() + timeout_s
         while b"\n" not in self._buffer:
             left = end - time.monotonic()
@@ -286,14 +260,14 @@ class _Lines:
             part = os.read(self._pipe.fileno(), 65536)
             if not part:
                 self._selector.close()
-                return b""  # what a killed process left of a line is no report
+                return b""  # an incomplete line of a killed process is no report
             self._buffer += part
         line, self._buffer = self._buffer.split(b"\n", 1)
         return line + b"\n"
 
 
 def _event(line: bytes) -> Starting | Record | None:
-    """A report; None for other output, such as the table of Google Benchmark."""
+    """The report in a line; None for other output, such as the table of Google Benchmark."""
     if not line.lstrip().startswith(b"{"):
         return None
     try:

@@ -1,6 +1,6 @@
-"""What is worth measuring: the fastest points that rows exist of, and the points that figures show.
+"""Selects points to measure: the fastest points by existing rows, and the points that figures show.
 
-A variant needs no entry anywhere for that: where no row ranks its points, some of its grid stand for it."""
+A variant needs no entry for that: where no row ranks its points, a few points of its grid are selected."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ from xcorr.choice.prediction import distance
 from xcorr.native.variants import assignments
 from xcorr.problem import COLUMNS, Problem
 
-# Points of a variant that neither rows nor an experiment single out.
-FEW = 8
+FEW = 8  # selected points of a variant that neither rows nor an experiment rank
 
-# A cell: what a unit is besides its experiment and mode. Times of any preset rank its points, the
-# sources of which may have changed since; those of the mode stream, which every point has.
+# A unit without its experiment and mode. Times in the mode stream rank its points, whatever their preset and source hash.
 CELL = ("variant", "precision", *COLUMNS)
 Cell = tuple[str, ...]
 
@@ -34,8 +32,8 @@ def _cell(unit: Unit) -> Cell:
 
 
 def ranking(rows: Iterable[Row]) -> dict[Cell, list[str]]:
-    """Parameters by cell, the fastest first, by the median over all repetitions that passed; side experiments count where no
-    other one has the point."""
+    """Parameters by cell, the fastest first, by the median over all repetitions that passed. Rows of side experiments
+    count only for points that no other experiment has."""
     times: dict[Cell, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in without_studies(rows):
         if row["outcome"] == "passed" and row["mode"] == "stream" and row["compute_us"]:
@@ -46,23 +44,23 @@ def ranking(rows: Iterable[Row]) -> dict[Cell, list[str]]:
 
 
 def named(point: str, names: Sequence[str]) -> bool:
-    """Whether all parameters of one of `names` are the point's."""
+    """Whether the point has all parameters of one of `names`."""
     own = assignments(point).items()
     return any(own >= assignments(name).items() for name in names)
 
 
 def spread(points: Sequence[str], most: int) -> tuple[str, ...]:
-    """At most so many of the points, evenly spaced over the grid, its first and its last among them."""
+    """At most `most` points, evenly spaced over the grid, with its first and last point."""
     if len(points) <= most:
         return tuple(points)
     return tuple(dict.fromkeys(points[round(i * (len(points) - 1) / max(1, most - 1))] for i in range(most)))
 
 
 class Elsewhere:
-    """The fastest points by other machines: of each variant on the nearest problem that a set has.
+    """The fastest points of each variant on the nearest problem in other sets.
 
-    `rankings`: of each set its `ranking`, the most trusted one first. `foreign`: whether no set is of the
-    architecture that is measured on, so that its best points need not be the best here.
+    `rankings`: the `ranking` of each set, the most trusted set first. `foreign`: whether all sets are of other
+    architectures, so that their best points need not be the best here.
     """
 
     def __init__(self, rankings: Sequence[Mapping[Cell, Sequence[str]]], foreign: bool) -> None:
@@ -75,27 +73,21 @@ class Elsewhere:
             self._sets.append(by_variant)
 
     def points(self, unit: Unit, most: int) -> tuple[str, ...]:
-        """At most so many points of the unit, the fastest first; none where no set has the variant. Problems with its fields
-        and of its form come before others."""
+        """At most `most` points of the unit, the fastest first; none where no set has the variant. Problems with the
+        same fields and then of the same form come first."""
         form, fields = unit.problem.form, unit.problem.fields
         for by_variant in self._sets:
-            built = [
-                (
-                    problem.fields != fields,
-                    problem.form != form,
-                    distance(unit.problem, problem),
-                    problem.id,
-                    [one for one in points if one in unit.params],
-                )
-                for problem, points in by_variant.get((unit.variant.id, unit.precision), [])
-            ]
+            built = []
+            for problem, points in by_variant.get((unit.variant.id, unit.precision), []):
+                apart = (problem.fields != fields, problem.form != form, distance(unit.problem, problem), problem.id)
+                built.append((*apart, [one for one in points if one in unit.params]))
             near = min((one for one in built if one[-1]), default=None)
             if near:
                 return tuple(near[-1][:most])
         return ()
 
     def some(self, unit: Unit, most: int) -> tuple[str, ...]:
-        """The points that stand for a variant where no row of this machine ranks them."""
+        """The points of a variant that no row of this machine ranks."""
         known = self.points(unit, most)
         if not known:
             return spread(unit.params, FEW)
@@ -103,14 +95,14 @@ class Elsewhere:
 
 
 def architecture(backend: str, facts: Mapping[str, object]) -> str:
-    """What a variant of `backend` runs on, by a machine's facts (`xcorr-bench --machine`, `before` of a run's
-    record): `cpu`, or a compute capability such as 9.0."""
+    """`cpu`, or the compute capability, such as 9.0, in a machine's facts (`xcorr-bench --machine`, `before` of a run
+    record)."""
     return "cpu" if backend == "cpu" else str(facts.get("compute_capability") or "unknown")
 
 
 def elsewhere(published: Path, backend: str, facts: Mapping[str, object], own: Iterable[Row] = ()) -> Elsewhere:
-    """What the published sets of a folder know. `own`: the rows of this machine's set, which lead.
-    Sets of this machine's architecture come before others."""
+    """The rankings of the published sets in a folder. `own`: rows of this machine, which come first. Sets of this
+    machine's architecture come before others."""
     here = architecture(backend, facts)
     sets: list[tuple[bool, str, Mapping[Cell, Sequence[str]]]] = []
     for folder in sorted(path for path in published.glob("*") if path.is_dir()):
@@ -125,8 +117,8 @@ def elsewhere(published: Path, backend: str, facts: Mapping[str, object], own: I
 
 
 def keep_plotted(units: Sequence[Unit], experiments: Mapping[str, Experiment]) -> list[Unit]:
-    """The units with the points that `plotted` of their experiment names; those of an experiment without it
-    stay as they are. A variant that it does not name keeps some of its grid, one that it names without a point goes."""
+    """The units with the points that `plotted` of their experiment names; all points for an experiment without it. A
+    variant that it does not name keeps a few points; a variant with an empty list is removed."""
     kept = []
     for unit in units:
         names = experiments[unit.experiment].plotted
@@ -149,9 +141,9 @@ def keep_best(
     default: int | None = None,
     instead: Callable[[Unit, int], Sequence[str]] | None = None,
 ) -> tuple[list[Unit], list[Unit]]:
-    """The units with the points that `best` (by `ranked`) and `points` of their experiment keep, and the units
-    that were left out because they have neither rows nor a named point. `default`: the `best` of the preset, for
-    experiments that have none of their own. `instead(unit, best)` names points of a unit without rows."""
+    """The units with the points that `best` (by `ranked`) and `points` of their experiment keep; and the units without
+    rows and without a named point, which are left out. `default`: `best` of the preset, for experiments without their
+    own. `instead(unit, best)`: points of a unit without rows."""
     kept, empty = [], []
     for unit in units:
         limit = experiments[unit.experiment].presets.get(preset, Restriction())

@@ -1,10 +1,9 @@
-"""Is this machine fit to measure? One line for each thing that spoils times: what was seen, and ok or what to do.
+"""Is this machine fit to measure? Prints a line for each property that affects times: its value, and ok or what to do.
 
-Without a GPU the lines about it are left out, and a line says so."""
+Without a GPU, a line says that the lines about it are left out."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from experiments.driver.launches import BUSY
 from experiments.driver.points import Unit
 from experiments.driver.run import open_device
 from experiments.driver.schema import Limits, Preset
-from xcorr.errors import Parser, UserError
+from xcorr.errors import Parser, UserError, command
 from xcorr.files import load_json
 from xcorr.paths import ROOT
 from xcorr.problem import Problem
@@ -31,19 +31,19 @@ EPILOG = """example:
 
 Exit code: 0 all ok; 1 something spoils times; 2 a mistake in the request."""
 BRIEF = Preset(repetitions=1, min_time_s=0.001, max_predicted_s=Limits(cpu=60, cuda=60))
-LONGEST_S = 600.0  # for one point of 8 x 8: far more than a GPU takes
-SAMPLE_S = 1.0  # for which the processor is watched
-USUAL_LAUNCH_US = 5.0  # of hosts that no published set knows
-BUSY_GPU_PERCENT = 10  # that others may use of it
-FREE_MEMORY = 0.9  # of a GPU's: the saturated problems need much of it
-FREE_DISK = 1 << 30  # bytes: rows, figures and a report
-LOW_CLOCK = 0.75  # of the highest clock, under load
+LONGEST_S = 600.0  # for a point of 8 x 8, far more than a GPU needs
+SAMPLE_S = 1.0  # seconds over which the CPU load is measured
+USUAL_LAUNCH_US = 5.0  # for hosts without a published set
+BUSY_GPU_PERCENT = 10  # tolerated load by other programs
+FREE_MEMORY = 0.9  # needed part of a GPU's memory, for the saturated problems
+FREE_DISK = 1 << 30  # bytes for rows, figures and a report
+LOW_CLOCK = 0.75  # lowest tolerated part of the highest clock under load
 GIB = float(1 << 30)
 
 
 @dataclass(frozen=True)
 class Line:
-    """One thing that was looked at. `advice` is empty where it is fit; `judged` is false for what is only told."""
+    """A property of the machine. `advice` is empty where it is fit. `judged` is false where it is only printed."""
 
     what: str
     seen: str
@@ -68,7 +68,7 @@ def _ticks() -> list[int]:
 
 
 def cpu_line(busy: float, cores: int, on_gpu: bool) -> Line:
-    """Whether other processes leave enough of the processor: a GPU's host needs a core, the CPU variants need all."""
+    """The CPU load. The host of a GPU needs a free core, the CPU variants need all cores."""
     fits = busy <= max(0.25, cores - 1.5) if on_gpu else busy <= 0.25 + 0.02 * cores
     need = "launches need a core that nothing else uses" if on_gpu else "the CPU variants use every core"
     return Line("CPU load", f"{busy:.1f} of {cores} cores in use", "" if fits else f"end other programs: {need}")
@@ -78,15 +78,12 @@ def disk_line(folder: Path) -> Line:
     """Free disk space for the rows and figures."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(there).free
-    return Line(
-        "disk",
-        f"{free / GIB:.1f} GiB free for {folder}",
-        "" if free >= FREE_DISK else "free some: 1 GiB is needed, or name another place with --results",
-    )
+    advice = "" if free >= FREE_DISK else "free some: 1 GiB is needed, or name another place with --results"
+    return Line("disk", f"{free / GIB:.1f} GiB free for {folder}", advice)
 
 
 def _smi(*arguments: str) -> list[list[str]] | None:
-    """Cells of nvidia-smi's answer, None where it is missing or refuses."""
+    """Cells of the output of nvidia-smi; None where it is missing or fails."""
     command = ["nvidia-smi", *arguments, "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
@@ -98,24 +95,17 @@ def _smi(*arguments: str) -> list[list[str]] | None:
 
 
 def _visible(index: int, environment: Mapping[str, str]) -> str:
-    """What nvidia-smi calls the GPU that CUDA calls `index`."""
+    """The name that nvidia-smi has for the GPU `index` of CUDA."""
     names = [name.strip() for name in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
     return names[index] if index < len(names) else str(index)
 
 
-QUERY = (
-    "name",
-    "utilization.gpu",
-    "memory.free",
-    "memory.total",
-    "ecc.mode.current",
-    "ecc.errors.uncorrected.volatile.total",
-    "mig.mode.current",
-)
+QUERY = "name utilization.gpu memory.free memory.total ecc.mode.current".split()
+QUERY += ["ecc.errors.uncorrected.volatile.total", "mig.mode.current"]
 
 
 def smi_lines(gpu: str, name: str) -> Iterator[Line]:
-    """What only nvidia-smi tells: others on the GPU, its memory, ECC and MIG."""
+    """Properties that only nvidia-smi reports: other processes, load, memory, ECC and MIG."""
     found = _smi(f"--id={gpu}", f"--query-gpu={','.join(QUERY)}")
     if not found or len(found[0]) != len(QUERY) or found[0][0] != name:
         why = f"names another GPU ({found[0][0]})" if found and found[0] else "gives no answer"
@@ -127,42 +117,27 @@ def smi_lines(gpu: str, name: str) -> Iterator[Line]:
     if others is None:
         yield Line("GPU processes", "nvidia-smi does not tell", judged=False)
     else:
-        yield Line(
-            "GPU processes",
-            f"{len(others)}" + (f" ({programs})" if programs else ""),
-            "" if not others else "end them, or choose another GPU with --device cuda:N",
-        )
+        advice = "end them, or choose another GPU with --device cuda:N" if others else ""
+        yield Line("GPU processes", f"{len(others)}" + (f" ({programs})" if programs else ""), advice)
     if load.isdigit():
-        yield Line(
-            "GPU load",
-            f"{load} %",
-            "" if int(load) <= BUSY_GPU_PERCENT else "something else uses the GPU: end it, or choose another GPU",
-        )
+        busy = int(load) > BUSY_GPU_PERCENT
+        advice = "something else uses the GPU: end it, or choose another GPU" if busy else ""
+        yield Line("GPU load", f"{load} %", advice)
     if free.isdigit() and total.isdigit():
         enough = int(free) >= FREE_MEMORY * int(total)
-        yield Line(
-            "GPU memory",
-            f"{int(free) / 1024:.1f} of {int(total) / 1024:.1f} GiB free",
-            "" if enough else "end what holds the rest: large problems would be out_of_memory",
-        )
+        advice = "" if enough else "end what holds the rest: large problems would be out_of_memory"
+        yield Line("GPU memory", f"{int(free) / 1024:.1f} of {int(total) / 1024:.1f} GiB free", advice)
+    states = [one.lower() if one in ("Enabled", "Disabled") else "none on this GPU" for one in (ecc, mig)]
     wrong = errors.isdigit() and int(errors) > 0
-    yield Line(
-        "ECC",
-        ecc.lower() if ecc in ("Enabled", "Disabled") else "none on this GPU",
-        f"{errors} uncorrected errors since the last reset: have the GPU reset or replaced" if wrong else "",
-    )
-    yield Line(
-        "MIG",
-        mig.lower() if mig in ("Enabled", "Disabled") else "none on this GPU",
-        "a part of the GPU would be measured as if it were all: switch MIG off (nvidia-smi -mig 0)"
-        if mig == "Enabled"
-        else "",
-    )
+    advice = f"{errors} uncorrected errors since the last reset: have the GPU reset or replaced" if wrong else ""
+    yield Line("ECC", states[0], advice)
+    advice = "a part of the GPU would be measured as if it were all: switch MIG off (nvidia-smi -mig 0)"
+    yield Line("MIG", states[1], advice if mig == "Enabled" else "")
 
 
 def expected_launch_us(key: str, published: Path) -> float:
-    """The longest launch of nothing that an idle host needs: that of this machine's published set with a margin, else
-    what is usual."""
+    """The longest empty launch of an idle host, in microseconds: that of this machine's published set with a margin, or
+    a usual value."""
     try:
         known = load_json(published / key / "ceilings.json")
         return BUSY * float(known["empty_launch_stream_us"])
@@ -171,8 +146,8 @@ def expected_launch_us(key: str, published: Path) -> float:
 
 
 def first_passed(bench: Bench) -> tuple[Mapping[str, Any] | None, str]:
-    """The record of a small problem by the first CUDA variant that computes it, or None and why there is no such record. A
-    variant may take other problems only, and says so in its answer."""
+    """The record of a small problem by the first CUDA variant that computes it; or None and the reason. A variant that
+    does not support the problem says so in its record."""
     reason = "no CUDA variant"
     for variant in bench.variants():
         if variant.backend != "cuda" or variant.algorithm_class != "definition" or "one-to-one" not in variant.forms:
@@ -191,7 +166,7 @@ def first_passed(bench: Bench) -> tuple[Mapping[str, Any] | None, str]:
 
 
 def gpu_lines(bench: Bench, facts: Mapping[str, Any], published: Path) -> Iterator[Line]:
-    """What the program sees of the GPU, during and after a first small point."""
+    """Properties that xcorr-bench reports during and after a first small point."""
     fields, reason = first_passed(bench)
     if fields is None:
         yield Line("first point", reason, "nothing can be measured: see scripts/test.sh")
@@ -199,30 +174,22 @@ def gpu_lines(bench: Bench, facts: Mapping[str, Any], published: Path) -> Iterat
     launch = fields.get("launch_us")
     limit = expected_launch_us(str(facts.get("machine_key")), published)
     if launch is not None:
-        yield Line(
-            "launch pace",
-            f"{launch:.1f} us for a launch of nothing, at most {limit:.1f} us expected",
-            "" if launch <= limit else "the host is busy or slow: end other programs; short points will wait for it",
-        )
+        seen = f"{launch:.1f} us for a launch of nothing, at most {limit:.1f} us expected"
+        slow = "the host is busy or slow: end other programs; short points will wait for it"
+        yield Line("launch pace", seen, "" if launch <= limit else slow)
     now = bench.machine()
     throttled = str(now.get("throttle_reasons") or "")
-    yield Line(
-        "throttling",
-        throttled or "none",
-        "let the GPU cool down, or look at its power limit (nvidia-smi -q -d POWER,TEMPERATURE)" if throttled else "",
-    )
+    cool = "let the GPU cool down, or look at its power limit (nvidia-smi -q -d POWER,TEMPERATURE)"
+    yield Line("throttling", throttled or "none", cool if throttled else "")
     clock, highest = now.get("clock_mhz"), now.get("max_clock_mhz")
     if clock and highest:
         locked = throttled and clock < LOW_CLOCK * highest
-        yield Line(
-            "clocks",
-            f"SM {clock:.0f} of at most {highest:.0f} MHz (an idle GPU lowers it)",
-            "the clock is held down: see throttling" if locked else "",
-        )
+        seen = f"SM {clock:.0f} of at most {highest:.0f} MHz (an idle GPU lowers it)"
+        yield Line("clocks", seen, "the clock is held down: see throttling" if locked else "")
 
 
 def lines(device: str, results: Path) -> Iterator[Line]:
-    """Everything, in the order in which it is cheap to find out."""
+    """All lines, the cheapest first."""
     bench, facts = open_device(device)
     on_gpu = bench.device != "cpu"
     name = str(facts.get("device_name") or facts["machine_key"])
@@ -233,52 +200,35 @@ def lines(device: str, results: Path) -> Iterator[Line]:
     yield cpu_line(busy_cores(before, _ticks(), os.cpu_count() or cores), cores, on_gpu)
     yield disk_line(results)
     if not on_gpu:
-        why = (
-            "nvidia-smi is here, but no GPU works with this build" if shutil.which("nvidia-smi") else "none is measured"
-        )
-        yield Line(
-            "GPU", f"{why}: processes, memory, ECC, MIG, launch pace, throttling and clocks are left out", judged=False
-        )
+        has_tool = bool(shutil.which("nvidia-smi"))
+        why = "nvidia-smi is here, but no GPU works with this build" if has_tool else "none is measured"
+        seen = f"{why}: processes, memory, ECC, MIG, launch pace, throttling and clocks are left out"
+        yield Line("GPU", seen, judged=False)
         return
     published = results / "published"
     yield from smi_lines(_visible(int(bench.device.partition(":")[2] or 0), os.environ), name)
     yield from gpu_lines(bench, facts, published if published.is_dir() else ROOT / "results" / "published")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    made = Parser(
-        prog="python3 -m experiments.driver.check",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument(
-        "--device", default="auto", help="cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)"
-    )
-    made.add_argument(
-        "--results", type=Path, default=ROOT / "results", metavar="DIR", help="where rows will go (default: results)"
-    )
+def run(argv: Sequence[str]) -> int:
+    """The command; raises UserError."""
+    made = Parser(prog="python3 -m experiments.driver.check", description=__doc__, epilog=EPILOG)
+    device_help = "cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)"
+    made.add_argument("--device", default="auto", help=device_help)
+    made.add_results()
     made.add_argument("--brief", action="store_true", help="only the lines that say what to do")
-    return made
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line."""
-    try:
-        options = parser().parse_args(argv)
-        unfit = 0
-        for line in lines(options.device, options.results):
-            unfit += bool(line.advice)
-            if line.advice or not options.brief:
-                print(line, flush=True)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    options = made.parse_args(argv)
+    unfit = 0
+    for line in lines(options.device, options.results):
+        unfit += bool(line.advice)
+        if line.advice or not options.brief:
+            print(line, flush=True)
     if unfit or not options.brief:
         print(f"{unfit} of these would spoil times" if unfit else "fit to measure")
     return 1 if unfit else 0
 
+
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

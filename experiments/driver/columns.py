@@ -1,4 +1,4 @@
-"""The columns of a row: one table, which the driver, the readers of rows and the test of the program's record follow."""
+"""The columns of a row, in one table for the driver, the readers of rows and the test of the program's record."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from xcorr.fields import NAMES as FIELDS
 from xcorr.problem import GEOMETRY
 
 # In the order of a file of rows. `unit`: times and energy are of one call for the whole problem. `key`: place in the resume key.
-# `source`: the driver knows it without a measurement (and the record says it again), or the program's record of a point, or of each of
-# its repetitions, says it. `since`: sets that are older than a `later` column lack it; it reads as empty, an empty field as its default.
+# `source`: where the value comes from: the driver before a measurement, the program's record of a point, or each of its repetitions.
+# `since`: older sets lack a `later` column. It then reads as empty, and an empty field of a problem means its default.
 _TABLE = """
 name             type   unit  key  source      since
 run              text   -     -    driver      -
@@ -74,7 +74,7 @@ registers        float  -     -    record      later
 
 @dataclass(frozen=True)
 class Column:
-    """A line of the table; `-` stands for nothing."""
+    """A line of the table; `-` is no value."""
 
     name: str
     type: str
@@ -91,7 +91,7 @@ KEY = [one.name for one in sorted((one for one in TABLE if one.key != "-"), key=
 RECORDED = [one.name for one in TABLE if one.source == "record"]
 INTEGERS = [one.name for one in TABLE if one.type == "int"]
 FLOATS = [one.name for one in TABLE if one.type == "float"]
-# Rows that are equal in these are of rivals: variants and points that compute one problem in one way.
+# Rows that are equal in these columns are of rivals: variants and points for one problem.
 RIVALS = (*GEOMETRY, *FIELDS, "mode", "input")
 NEEDED = {*GEOMETRY, "repetition"}  # integers without which a row is no row
 OUTCOMES = ("passed incorrect not_supported not_selected out_of_memory timeout failed published").split()

@@ -1,4 +1,4 @@
-"""Reads one file of rows, line by line: what is damaged or too large is refused at the line that shows it."""
+"""Reads one file of rows line by line, and refuses a damaged or too large file at the first wrong line."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ LONGEST_LINE = 64 * 2**10
 
 
 class Damaged(Exception):
-    """A file of rows that cannot be read; the message is the cause."""
+    """A file of rows cannot be read; the message is the cause."""
 
 
 class Newer(Damaged):
-    """A file that a newer program may have written: it has columns that this one does not know."""
+    """A file has columns that this program does not know; a newer program may have written it."""
 
 
 def unknown_columns(row: Row) -> list[str]:
-    """The columns of a row that a newer program has written."""
+    """The columns of a row that this program does not know."""
     return [name for name in row if name not in _KNOWN]
 
 
@@ -39,10 +39,11 @@ _KNOWN = frozenset(COLUMNS)
 
 
 def decode(path: Path) -> list[Row]:
-    """All rows of one file, columns that are unknown here among them.
+    """All rows of one file, with columns that are unknown here.
 
-    Damaged when it is truncated, lacks a column, has a bad cell, an empty line or one of more than LONGEST_LINE, or
-    more than MOST_BYTES of text; never more of a file is unpacked. Newer where such a file has unknown columns.
+    Damaged for a file that is truncated, lacks a column, or has a bad cell, an empty line, a line longer than
+    LONGEST_LINE or more than MOST_BYTES of text, of which no more is unpacked. Newer where such a file has unknown
+    columns.
     """
     rows: list[Row] = []
     unknown: list[str] = []
@@ -73,7 +74,7 @@ def decode(path: Path) -> list[Row]:
 
 
 def _lines(file: gzip.GzipFile) -> Iterator[str]:
-    """The lines of a file as text; a cell is one line, so that a line is a row."""
+    """The lines of a file as text. No cell has a line break, so a line is a row."""
     number = total = 0
     while line := file.readline(LONGEST_LINE + 1):
         number, total = number + 1, total + len(line)
@@ -87,7 +88,7 @@ def _lines(file: gzip.GzipFile) -> Iterator[str]:
 
 
 def _check(row: dict[Any, Any], line: int) -> None:
-    """Damaged when a row is too short, too long or has a cell that is not what it must be."""
+    """Damaged for a row with too few or too many cells, or with a bad cell."""
     if None in row or None in row.values():
         raise Damaged(f"line {line} has not as many cells as columns")
     if row["outcome"] not in OUTCOMES:
@@ -95,7 +96,7 @@ def _check(row: dict[Any, Any], line: int) -> None:
     for kind, names in ((int, INTEGERS), (float, FLOATS)):
         for name in names:
             try:
-                # An empty cell was not measured; those of a point's identity are always there.
+                # An empty cell was not measured. NEEDED cells are never empty.
                 if (row[name] != "" or name in NEEDED) and not math.isfinite(kind(row[name])):
                     raise ValueError
             except (ValueError, OverflowError) as error:
@@ -107,7 +108,7 @@ def _check(row: dict[Any, Any], line: int) -> None:
 
 @cache
 def _problem_fault(form: str, *cells: str) -> str:
-    """Why these cells of PROBLEM are no problem, "" where they are one."""
+    """Why these cells of PROBLEM are not a legal problem, or ""."""
     if form not in FORMS:
         return f"form {form!r}: unknown"
     *sizes, _ = cells[: len(GEOMETRY) - 1]
@@ -119,6 +120,6 @@ def _problem_fault(form: str, *cells: str) -> str:
         return str(error).partition("; ")[0]
     given = cells[len(GEOMETRY) - 1 :]
     for name, text, one in zip(FIELDS, given, problem.fields.cells):
-        if text != one:  # two texts of one value would be two points
+        if text != one:  # two spellings of one value would be two points
             return f"{name} {text!r} is written {one!r}"
     return ""

@@ -1,7 +1,7 @@
-"""Which rows a busy host slowed down: launches and plans are its work, not the device's.
+"""Finds rows that a busy host slowed down. The host, not the device, makes launches and plans.
 
-Every row of a GPU has `launch_us`, what a launch of nothing took beside it. Four processes for four GPUs of
-one host took half as long again for one as a process alone, and every time of few launches with it.
+Every row of a GPU has `launch_us`, the time of an empty launch beside the measurement. With four processes for four
+GPUs of one host an empty launch took 1.5 times as long as with one process, and so did all times of few launches.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Iterable
 
 from experiments.driver.store import Key, Row, key_of
 
-BUSY = 1.2  # times the shortest launch that any row of the machine shows
-FEW = 8  # launches: a point that is shorter may wait for the host
-PLAN_US = 50.0  # a plan that is longer is made by a library, on the host
+BUSY = 1.2  # as a multiple of the shortest launch of the machine
+FEW = 8  # launches; a shorter point may wait for the host
+PLAN_US = 50.0  # a longer plan is made by a library on the host
 
 
 def quiet_us(rows: Iterable[Row]) -> float:
-    """The shortest launch of nothing beside any row, in microseconds; 0 when no row has one."""
+    """The shortest empty launch of all rows, in microseconds; 0 where no row has one."""
     return min((float(row["launch_us"]) for row in rows if row.get("launch_us")), default=0.0)
 
 
 def slowed(rows: Iterable[Row], quiet: float) -> set[tuple[str, Key]]:
-    """(experiment, resume key) of the points with a time that the host decided while launches took
-    more than BUSY times `quiet` microseconds."""
+    """(experiment, resume key) of the points whose time depends on the host and whose launches took more than BUSY *
+    `quiet` us."""
     return {
         (row["experiment"], key_of(row))
         for row in rows

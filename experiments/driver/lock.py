@@ -1,7 +1,7 @@
-"""One sweep at a time in a folder of results, or the shards of one sweep beside each other.
+"""Allows one sweep at a time in a folder of results, or the shards of one selection.
 
-Two sweeps would measure the same points twice, each while the other slows it down. Every sweep holds a
-lock file of its own; the system releases the lock when the process ends, however it ends.
+Two sweeps would measure the same points twice and slow each other down. Every sweep holds its own lock file. The system
+releases the lock when the process ends.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any, TextIO
 
 from xcorr.errors import UserError, warn
 
-GUARD = ".sweeps.lock"  # held for the moment in which a sweep looks at the others and joins them
+GUARD = ".sweeps.lock"  # held while a sweep checks the other locks and takes its own
 OWN = ".sweep-{run}.lock"
-# A killed driver's child holds its locks until it has started its own program: so long a conflict is no conflict yet.
+# The child of a killed driver holds its locks until it has started xcorr-bench, so a conflict counts only after this time.
 PATIENCE_S = 2.0
 
 
 def holder(run: str, shard: tuple[int, int], selection: Sequence[str]) -> dict[str, Any]:
-    """What a sweep says about itself. `selection`: the words of the command line that decide its points."""
+    """The content of a lock file. `selection`: the options of the command line that decide the points."""
     return {
         "run": run,
         "shard": list(shard),
@@ -38,17 +38,17 @@ def holder(run: str, shard: tuple[int, int], selection: Sequence[str]) -> dict[s
 
 
 def beside(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two sweeps may run at the same time: different shards of one selection."""
+    """Whether two sweeps may run at the same time: they are different shards of one selection."""
     (k, n), (other_k, other_n) = one["shard"], other.get("shard") or (1, 1)
     return n == other_n and k != other_k and one["selection"] == other.get("selection")
 
 
 @contextmanager
 def held(folder: Path, mine: dict[str, Any]) -> Iterator[None]:
-    """Holds `folder` for the sweep `mine`; UserError naming who holds it, where that sweep may not run beside it.
+    """Locks `folder` for the sweep `mine`. UserError, which names the holder, where that sweep may not run beside it.
 
-    A file system without locks is said in one line, and the sweep goes on. A folder that cannot be written is
-    left to the check that follows.
+    On a file system without locks a line says so and the sweep continues. For a folder that cannot be written the
+    caller's next check fails.
     """
     file: TextIO | None = None
     path = folder / OWN.format(run=mine["run"])
@@ -68,7 +68,7 @@ def held(folder: Path, mine: dict[str, Any]) -> Iterator[None]:
 
 
 def _join(folder: Path, path: Path, mine: dict[str, Any]) -> TextIO:
-    """The locked file of this sweep, once no other is in the way."""
+    """The locked file of this sweep. Waits up to PATIENCE_S for conflicting sweeps."""
     end = time.monotonic() + PATIENCE_S
     while True:
         with open(folder / GUARD, "a+", encoding="utf-8") as guard:
@@ -86,7 +86,7 @@ def _join(folder: Path, path: Path, mine: dict[str, Any]) -> TextIO:
 
 
 def _others(folder: Path) -> list[dict[str, Any]]:
-    """The sweeps that hold the folder; the files of those that have ended are removed."""
+    """The sweeps that hold the folder. Files of sweeps that have ended are removed."""
     found: list[dict[str, Any]] = []
     for path in sorted(folder.glob(OWN.format(run="*"))):
         try:
@@ -96,17 +96,17 @@ def _others(folder: Path) -> list[dict[str, Any]]:
                 except (BlockingIOError, PermissionError):
                     found.append(_said(file))
                 else:
-                    with suppress(PermissionError):  # another user's, in a folder that is not ours
+                    with suppress(PermissionError):  # the file or the folder is another user's
                         path.unlink(missing_ok=True)
         except FileNotFoundError:
-            pass  # it has just ended
+            pass  # the sweep has just ended
     return found
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[TextIO, int]]:
-    """A sweep's file and the lock that can be tried on it. That of another user may only be read: a shared lock is
-    refused as long as its owner holds it."""
+    """A sweep's file and the kind of lock to try. Another user's file can only be read, so a shared lock is tried,
+    which fails while the owner holds the file."""
     try:
         file, kind = open(path, "r+", encoding="utf-8"), fcntl.LOCK_EX
     except PermissionError:

@@ -1,4 +1,4 @@
-"""Tables of measured times from the rows of a set; xcorr/choice/table.py has their format, `auto` reads them."""
+"""Makes tables of measured times for `auto` from the rows of a set (format: xcorr/choice/table.py)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ FACTS = ("backend", "compute_capability", "cores")
 
 
 def times_of(rows: Iterable[store.Row]) -> dict[str, Times]:
-    """Medians of all repetitions that passed in mode stream on uniform inputs, by precision; side experiments
-    are left out where another one has the point."""
+    """By precision, the medians of all repetitions that passed in mode stream on uniform inputs. Rows of side
+    experiments count only for points that no other experiment has."""
     samples: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in without_studies(rows):
         usual = row["mode"] == "stream" and row["input"] == "uniform"
@@ -35,8 +35,8 @@ def times_of(rows: Iterable[store.Row]) -> dict[str, Times]:
 
 
 def read(folder: Path, rows: list[store.Row] | None = None) -> dict[str, Any] | None:
-    """A set as an entry of a table, but with `times` as Times; None where it holds no verified time. `rows`: those of the
-    folder, where the caller has read them."""
+    """A set as an entry of a table, with `times` as Times; None without a verified time. `rows`: the rows of the
+    folder, if read."""
     rows = store.read_rows(folder) if rows is None else rows
     times = times_of(store.shown(folder, rows))
     if not times:
@@ -51,12 +51,12 @@ def read(folder: Path, rows: list[store.Row] | None = None) -> dict[str, Any] | 
 
 
 def text_of(sets: Iterable[Mapping[str, Any]]) -> str:
-    """The file of sets that `read` made."""
+    """The text of a table with the entries of `read`."""
     return table.text_of([{**one, "times": table.digest(one["times"])} for one in sets])
 
 
 def write(folder: Path, rows: list[store.Row] | None = None) -> Path | None:
-    """Writes the table of a set beside its rows and returns the file; None where it holds no verified time. `rows` as in
+    """Writes the table of a set beside its rows and returns its path; None without a verified time. `rows` as in
     read."""
     found = read(folder, rows)
     if found is None:

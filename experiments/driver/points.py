@@ -1,4 +1,4 @@
-"""From experiments, the list of variants and filters to the ordered list of what is measured."""
+"""Makes the ordered list of what is measured from experiments, variants and filters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from xcorr.problem import FORMS, Problem, format_shape, parse_size
 
 @dataclass(frozen=True)
 class Unit:
-    """A (variant, problem) and the parameters that are left to do. A process measures one, under preset smoke several."""
+    """A variant on a problem, and the parameters to measure. A process measures one unit, under preset smoke
+    several."""
 
     experiment: str
     problem: Problem
@@ -32,11 +33,11 @@ class Unit:
 
     @property
     def name(self) -> str:
-        """For progress and messages."""
+        """The name in messages."""
         return f"{self.variant.id} {self.problem.id}"
 
     def cells(self, params: str, preset: str) -> Row:
-        """The columns of one point's resume key."""
+        """The columns of a point's resume key."""
         return {
             "variant": self.variant.id,
             "params": params,
@@ -49,13 +50,13 @@ class Unit:
         }
 
     def key(self, params: str, preset: str) -> Key:
-        """Resume key of one point."""
+        """The resume key of a point."""
         return key_of(self.cells(params, preset))
 
 
 @dataclass(frozen=True)
 class Filters:
-    """What the command line keeps; None keeps everything."""
+    """What the command line selects; None selects everything."""
 
     experiments: Sequence[str] | None = None
     variants: Sequence[str] | None = None
@@ -67,11 +68,10 @@ ALL = Filters()
 
 
 def select_variants(names: Iterable[str], variants: Sequence[Variant], where: str, *, built: bool) -> set[str]:
-    """Ids of the variants that ids, families and "*" mean.
+    """Ids of the variants that `names` (ids, families and "*") select.
 
-    A name that the build does not contain is a UserError with the nearest one, unless it is a
-    variant of the source tree and `built` is false (an experiment may name CUDA variants on a
-    machine without nvcc).
+    UserError, with the nearest name, for a name that the build does not contain. With `built` false a variant of the
+    source tree is allowed, since an experiment may name CUDA variants on a machine without nvcc.
     """
     ids: set[str] = set()
     for name in names:
@@ -87,7 +87,7 @@ def select_variants(names: Iterable[str], variants: Sequence[Variant], where: st
 
 
 def select_points(points: Sequence[str], params: Mapping[str, Sequence[Any]] | None) -> tuple[str, ...]:
-    """The canonical points whose parameters, where `params` names them, have one of its values."""
+    """The points whose parameters have one of the values in `params`. Parameters that it does not name are free."""
     kept = {name: {str(value) for value in values} for name, values in (params or {}).items()}
 
     def fits(point: str) -> bool:
@@ -117,11 +117,11 @@ def _check_params(params: Mapping[str, Sequence[Any]] | None, variants: Sequence
 
 def _on_device(variant: Variant, device: str) -> bool:
     # On the CPU the CUDA variants stay in the list: the program itself answers not_supported.
-    return variant.backend == "cuda" if device.startswith("cuda") else True
+    return variant.backend == "cuda" or not device.startswith("cuda")
 
 
 def _takes(variant: Variant, problem: Problem) -> bool:
-    """Whether the variant takes such problems by what it declares: some take one array only, some scores only."""
+    """Whether the variant takes the problem by its declaration: some variants take only `same`, some only scores."""
     fields = problem.fields
     return (fields.same == "yes" or not variant.same_only) and (fields.score != "product" or not variant.is_of_scores)
 
@@ -129,10 +129,9 @@ def _takes(variant: Variant, problem: Problem) -> bool:
 def expand(
     experiments: dict[str, Experiment], variants: Sequence[Variant], preset: str, device: str, filters: Filters = ALL
 ) -> list[Unit]:
-    """All units, by experiment (simple forms first), ascending by work, then by variant: the same
-    list every time.
+    """All units in a fixed order: by experiment (simple forms first), by ascending work, by variant.
 
-    Raises UserError for a filter that names something unknown, or when nothing is left.
+    UserError for a filter with an unknown name, or where no unit is left.
     """
     names = list(experiments)
     if filters.experiments is not None:
@@ -151,30 +150,23 @@ def expand(
         params = experiment.presets.get(preset, Restriction()).params
         _check_params(params, variants, f"experiment {name}, preset {preset}")
         for problem, modes in modes_by_problem(experiment, preset).items():
-            if problem.form not in forms:
-                continue
-            if sizes is not None and (problem.left, problem.right) not in sizes:
+            if problem.form not in forms or (sizes is not None and (problem.left, problem.right) not in sizes):
                 continue
             for variant in sorted(variants, key=lambda v: v.id):
-                if variant.id not in chosen or not _on_device(variant, device):
-                    continue
-                if problem.form not in variant.forms or not _takes(variant, problem):
+                takes = problem.form in variant.forms and _takes(variant, problem)
+                if variant.id not in chosen or not _on_device(variant, device) or not takes:
                     continue
                 points = select_points(variant.points, params)
-                if not points:
-                    continue
                 units += [
                     Unit(name, problem, variant, precision, mode, experiment.input, points, float(experiment.energy_s))
                     for precision in experiment.precisions
                     if precision in variant.precisions
                     for mode in modes
-                    if mode in variant.modes
+                    if points and mode in variant.modes
                 ]
     if not units:
-        raise UserError(
-            f"selection: nothing to measure with preset {preset} on {device}; "
-            "loosen --experiments, --variants, --sizes or --forms"
-        )
+        way_out = "loosen --experiments, --variants, --sizes or --forms"
+        raise UserError(f"selection: nothing to measure with preset {preset} on {device}; {way_out}")
     return units
 
 
@@ -187,9 +179,8 @@ def _sizes(
     sizes = {parse_size(size) for size in wanted}
     for left, right in sizes:
         if (left, right) not in known:
-            have = ", ".join(
-                format_shape(a) if a == b else f"{format_shape(a)}:{format_shape(b)}" for a, b in sorted(known)
-            )
+            texts = [tuple(map(format_shape, sizes)) for sizes in sorted(known)]
+            have = ", ".join(a if a == b else f"{a}:{b}" for a, b in texts)
             raise UserError(f"size {format_shape(left)}: in no experiment of preset {preset}; choose from {have}")
     return sizes
 
@@ -203,10 +194,11 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def take_shard(units: Sequence[Unit], shard: tuple[int, int]) -> list[Unit]:
-    """Part k of n: the parts are disjoint, together everything, and of similar work.
+    """Part k of n. The parts are disjoint, complete and of similar work.
 
-    A problem is in one part with all its variants: rivals meet in one run on one card. Every round of n problems starts
-    one shard later, or each shard would always get the same sizes or counts of an ordered list.
+    All variants of a problem are in one part, so that rivals are measured in one run on one card. Each group of n
+    problems starts with the next shard, since otherwise a shard would get only some sizes or counts of the ordered
+    list.
     """
     k, n = shard
     place: dict[tuple[Any, ...], int] = {}
@@ -217,7 +209,7 @@ def take_shard(units: Sequence[Unit], shard: tuple[int, int]) -> list[Unit]:
 
 
 def in_processes(units: Sequence[Unit], most: int) -> list[tuple[Unit, ...]]:
-    """The units that one process measures together: of one variant and precision, at most `most`."""
+    """Groups of at most `most` units of one variant and precision, one group for each process."""
     groups: dict[tuple[Any, ...], list[Unit]] = {}
     for i, unit in enumerate(units):
         groups.setdefault((unit.variant.id, unit.precision) if most > 1 else (i,), []).append(unit)

@@ -1,7 +1,7 @@
-"""How long a point will take: one launch, and everything around it, verification included.
+"""Predicts the time of a point: its launches, its verification and all else.
 
-A prediction comes from the rows of the same variant and parameters, scaled from the nearest smaller
-problem, or from the shipped rates as long as there are none.
+A prediction scales the time of the nearest smaller problem in rows of the same variant and parameters. Without such
+rows it uses the shipped rates.
 """
 
 from __future__ import annotations
@@ -20,22 +20,21 @@ from xcorr.choice.speeds import work_of
 from xcorr.native.variants import Variant
 from xcorr.problem import Problem
 
-# What a point is besides its repetitions: a launch for each kind of input, one for the batch size,
-# one for the check afterwards, about half a repetition to find the iteration count (Google
-# Benchmark aims at 1.4 x the minimum time), the median of three plans and, for FFT-based variants,
-# five launches with phases as long as they take less than a second.
+# Parts of a point besides its repetitions: a launch for each kind of input, one for the batch size, one for the final check, about
+# half a repetition to find the iteration count (Google Benchmark aims at 1.4 times the minimum time), three plans, and for FFT-based
+# variants five launches with phases, or fewer where they take more than a second.
 AIM = 1.4
 EXTRA_LAUNCHES = 5
 INPUTS = 3
 PLANS = 3
 PHASE_LAUNCHES = 5
 TIMEOUT_FACTOR = 20
-LONGEST_TIMEOUT_S = 1e6  # the system's calls that wait take no more than some weeks
+LONGEST_TIMEOUT_S = 1e6  # system calls that wait accept at most some weeks
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A measured launch of one (variant, params) with one set of fields."""
+    """A measured launch of a point of a variant."""
 
     form: str
     work: float
@@ -44,8 +43,8 @@ class Sample:
 
 
 def _nearest(samples: Sequence[Sample], form: str, work: float) -> Sample | None:
-    """Of the samples that are not larger the largest, of the same form if there is one; where all
-    are larger, the smallest."""
+    """The largest sample of at most `work`, of the same form if there is one; the smallest sample where all are
+    larger."""
     smaller = [sample for sample in samples if sample.work <= work]
     if smaller:
         return max(smaller, key=lambda s: (s.form == form, s.work, -s.seconds))
@@ -53,7 +52,7 @@ def _nearest(samples: Sequence[Sample], form: str, work: float) -> Sample | None
 
 
 class Predictor:
-    """Predictions for one machine and preset; `learn` refines them while rows arrive."""
+    """Predictions for a machine and a preset. `learn` refines them with rows."""
 
     def __init__(self, rates: Rates, machine: dict[str, Any], device: str, preset: Preset, name: str) -> None:
         self._rates = rates
@@ -61,12 +60,12 @@ class Predictor:
         self._backend = "cuda" if device.startswith("cuda") else "cpu"
         self._preset = preset
         self._preset_name = name
-        # of each (form, work) the fastest repetition
+        # by (form, work): the fastest repetition
         self._samples: dict[tuple[str, ...], dict[tuple[str, float], Sample]] = defaultdict(dict)
         self._classes: dict[str, str] = {}
 
     def learn(self, rows: Iterable[Row], variants: Iterable[Variant] = ()) -> None:
-        """Take in rows of this machine; other outcomes than passed say nothing about time."""
+        """Uses the passed rows of this machine."""
         self._classes.update({variant.id: variant.algorithm_class for variant in variants})
         for row in rows:
             if row["outcome"] != "passed" or row["compute_us"] == "":
@@ -84,7 +83,7 @@ class Predictor:
                 self._samples[key][place] = Sample(row["form"], work, seconds, plan)
 
     def launch_s(self, unit: Unit, params: str) -> float:
-        """Predicted seconds of one launch (one computation of the whole problem)."""
+        """Predicted seconds of one computation of the whole problem."""
         variant = unit.variant
         if variant.backend != self._backend:
             return 0.0  # answered with not_supported
@@ -97,8 +96,8 @@ class Predictor:
             return floor + work / speeds.per_second(dict(rate), params, self._cores)
         ratio = work / near.work
         proportional = min(floor, near.seconds) + max(near.seconds - floor, 0) * ratio
-        # Launch latency, barriers and contention do not grow with the work: where a much smaller
-        # problem is known too, the two give what does. A tenth always counts as work.
+        # Launch latency, barriers and contention do not grow with the work. With a much smaller known problem an affine model
+        # separates them; at least a tenth of the time counts as work.
         half = [sample for sample in samples if sample.work <= near.work / 2]
         far = _nearest(half, near.form, near.work / 2)
         if far is None or ratio <= 1:
@@ -116,29 +115,22 @@ class Predictor:
         return speeds.of_variant(known, variant)
 
     def limit_s(self) -> float:
-        """The longest launch that the preset selects on this device."""
+        """The longest launch, in seconds, that the preset selects on this device."""
         return float(getattr(self._preset.max_predicted_s, self._backend))
 
     def why_not(self, unit: Unit, params: str) -> str:
-        """Reason of not_selected, or "" when the point is selected."""
-        launch = self.launch_s(unit, params)
-        if launch > self.limit_s():
-            return (
-                f"predicted {launch:.3g} s per launch, preset {self._preset_name} selects up to "
-                f"{self.limit_s():g} s on {self._backend}"
-            )
-        if self._preset.max_point_s is not None:
-            limit = float(getattr(self._preset.max_point_s, self._backend))
-            whole = self.unit_s(unit, [params])
-            if whole > limit:
-                return (
-                    f"predicted {whole:.3g} s with its verification, preset {self._preset_name} "
-                    f"selects up to {limit:g} s on {self._backend}"
-                )
-        return ""
+        """The reason of not_selected, or "" for a selected point."""
+        of_point, limit, what = self.launch_s(unit, params), self.limit_s(), "per launch"
+        if of_point <= limit and self._preset.max_point_s is not None:
+            of_point, limit = self.unit_s(unit, [params]), float(getattr(self._preset.max_point_s, self._backend))
+            what = "with its verification"
+        if of_point <= limit:
+            return ""
+        selects = f"preset {self._preset_name} selects up to {limit:g} s on {self._backend}"
+        return f"predicted {of_point:.3g} s {what}, {selects}"
 
     def point_s(self, unit: Unit, params: str) -> float:
-        """Predicted seconds of a point without the references that its process computes once."""
+        """Predicted seconds of a point without the references, which its process computes once."""
         check = self._rates.verification[self._backend]
         if unit.variant.backend != self._backend:
             return float(check.point_s)
@@ -163,7 +155,8 @@ class Predictor:
         )
 
     def unit_s(self, unit: Unit, params: Sequence[str], shared_by: int = 1) -> float:
-        """Predicted seconds of these parameters, with their part of a process that so many units share; 0 when none is left."""
+        """Predicted seconds of these parameters, with their part of a process for `shared_by` units; 0 without
+        parameters."""
         if not params:
             return 0.0
         check = self._rates.verification[self._backend]
@@ -179,6 +172,6 @@ class Predictor:
         return process + INPUTS * reference + points
 
     def timeout_s(self, unit: Unit, params: str) -> float:
-        """When a point in flight is given up: far beyond its prediction, references included."""
+        """Seconds after which a point is ended: a multiple of its prediction with references."""
         timeout_s = TIMEOUT_FACTOR * self.unit_s(unit, [params])
         return min(max(float(self._preset.min_timeout_s), timeout_s), LONGEST_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""The driver: measures every point of the chosen experiments that has no row yet."""
+"""Measures every point of the selected experiments that has no rows yet."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from experiments.driver.columns import OUTCOMES
 from experiments.driver.launches import quiet_us, slowed
 from experiments.driver.points import Filters, Unit, expand, in_processes, parse_shard, take_shard
 from experiments.driver.predict import Predictor
+from experiments.driver.repository import Repository
 from experiments.driver.schema import FOLDER, Experiment, load_experiments, load_presets, load_rates
-from experiments.driver.sources import Sources
 from experiments.driver.sweep import Progress, Sweep
 from xcorr.errors import Parser, UserError, nearest, warn
 from xcorr.fields import NAMES as FIELDS
@@ -41,7 +41,7 @@ Exit code: 0; 1 when a point is incorrect or failed; 2 for a mistake in the requ
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, as batch systems send it: ends like Ctrl-C."""
+    """SIGTERM, which batch systems send, ends the command like Ctrl-C."""
 
 
 def _words(text: str) -> list[str]:
@@ -50,27 +50,20 @@ def _words(text: str) -> list[str]:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    raw = argparse.RawDescriptionHelpFormatter
-    made = Parser(prog="python3 -m experiments.driver.run", description=__doc__, epilog=EPILOG, formatter_class=raw)
+    made = Parser(prog="python3 -m experiments.driver.run", description=__doc__, epilog=EPILOG)
     add = made.add_argument
     add("--preset", default="quick", help="smoke, quick, paper or paper-full (default: quick)")
     add("--experiments", type=_words, metavar="A,B", help="names of experiments (default: all)")
     add("--variants", type=_words, metavar="A,B", help="variant ids or families (default: all)")
     add("--sizes", type=_words, metavar="A,B", help="sizes such as 64 or 36x90 (default: all)")
     add("--forms", type=_words, metavar="A,B", help="one-to-one, one-to-many, n-to-mn, n-to-m (default: all)")
-    add(
-        "--plotted",
-        action="store_true",
-        help="only the points that the paper's figures and claims show (key plotted of the experiments)",
-    )
+    plotted_help = "only the points that the paper's figures and claims show (key plotted of the experiments)"
+    add("--plotted", action="store_true", help=plotted_help)
     add("--device", default="auto", help="cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)")
     add("--dry-run", action="store_true", help="print points and estimated minutes, then stop")
     add("--force", action="store_true", help="measure again; old rows stay, the newest win")
-    add(
-        "--slowed",
-        action="store_true",
-        help="re-measure problems timed on a busy host; keep the run on the quieter host",
-    )
+    slowed_help = "re-measure problems timed on a busy host; keep the run on the quieter host"
+    add("--slowed", action="store_true", help=slowed_help)
     add("--shard", metavar="K/N", default="1/1", help="part K of N of the sweep (default: 1/1)")
     made.add_results()
     add("--folder", type=Path, default=FOLDER, metavar="DIR", help="folder of experiment files (default: experiments)")
@@ -79,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def open_device(device: str) -> tuple[Bench, dict[str, Any]]:
-    """The program on a device, and the facts of the machine; `auto` prefers a GPU."""
+    """xcorr-bench on a device, and the facts of the machine. `auto` prefers a GPU."""
     path = program()
     if device == "auto":
         try:
@@ -87,7 +80,7 @@ def open_device(device: str) -> tuple[Bench, dict[str, Any]]:
             if any(variant.backend == "cuda" for variant in bench.variants()):
                 return bench, bench.machine()
         except UserError:
-            pass  # no GPU that works: the CPU it is
+            pass  # no GPU works
         device = "cpu"
     match = re.fullmatch(r"cpu|cuda(?::(\d+))?", device)
     if not match:
@@ -97,8 +90,12 @@ def open_device(device: str) -> tuple[Bench, dict[str, Any]]:
     return bench, bench.machine()
 
 
+def note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)
+
+
 def nothing_to_do(sweep: Sweep, folder: Path) -> int:
-    """Says so; the exit code is that of the points that have rows."""
+    """Prints that every point has rows; the exit code is that of these rows."""
     print(f"nothing to do: every point has rows in {folder}; --force measures again")
     print(summary(sweep.progress, folder, 0.0))
     return 1 if sweep.progress.bad() else 0
@@ -107,30 +104,29 @@ def nothing_to_do(sweep: Sweep, folder: Path) -> int:
 def dry_run_table(
     units: Sequence[Unit], pending: Sequence[Unit], predictor: Predictor, problems_a_process: int = 1
 ) -> str:
-    """Points, already measured, not selected and estimated minutes per experiment and variant; above,
-    points, processes and seconds in all.
+    """The number of points, processes and seconds in total; then a table of points, points already measured, points not
+    selected and estimated minutes by experiment and variant.
 
-    `pending` holds of each unit what is left to measure, in the order of `units`.
+    `pending`: the units with the points that are left to measure, in the order of `units`.
     """
-    of_unit = {dataclasses.replace(unit, params=()): unit.params for unit in pending}
+
+    def bare(unit: Unit) -> Unit:
+        return dataclasses.replace(unit, params=())
+
+    of_unit = {bare(unit): unit.params for unit in pending}
     selected: dict[Unit, list[str]] = {}
     for unit in pending:
         some = [one for one in unit.params if not predictor.why_not(unit, one)]
         if some:
-            selected[dataclasses.replace(unit, params=())] = some
+            selected[bare(unit)] = some
     processes = in_processes(list(selected), problems_a_process)
     shared_by = {unit: len(group) for group in processes for unit in group}
     cells: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0, 0.0])
     total: list[float] = [0, 0, 0, 0.0]
     for unit in units:
-        bare = dataclasses.replace(unit, params=())
-        left, some = of_unit.get(bare, ()), selected.get(bare, [])
-        counts = (
-            len(unit.params),
-            len(unit.params) - len(left),
-            len(left) - len(some),
-            predictor.unit_s(unit, some, shared_by.get(bare, 1)) / 60,
-        )
+        left, some = of_unit.get(bare(unit), ()), selected.get(bare(unit), [])
+        minutes = predictor.unit_s(unit, some, shared_by.get(bare(unit), 1)) / 60
+        counts = (len(unit.params), len(unit.params) - len(left), len(left) - len(some), minutes)
         for row in (cells[(unit.experiment, unit.variant.id)], total):
             row[:] = [a + b for a, b in zip(row, counts)]
     head = ["experiment", "variant", "points", "already measured", "not selected", "minutes"]
@@ -147,7 +143,7 @@ def say_left_out(
     device: str,
     units: Sequence[Unit],
 ) -> None:
-    """One line on what a preset that borrows leaves out, with the command that measures it."""
+    """Prints a line on the points that a preset with `borrow` leaves out, and the command for them."""
     filters = Filters(options.experiments, options.variants, options.sizes, options.forms)
     try:
         everything = keep_best(expand(experiments, variants, "quick", device, filters), experiments, "quick", {})[0]
@@ -155,15 +151,14 @@ def say_left_out(
         return
     all_of, some = (sum(len(unit.params) for unit in one) for one in (everything, units))
     if all_of > some:
-        print(
-            f"note: preset {options.preset} takes {some} of the {all_of} points of preset quick, which has more sizes and "
-            "counts and every point of every variant; scripts/reproduce.sh --preset quick measures them",
-            file=sys.stderr,
+        note(
+            f"preset {options.preset} takes {some} of the {all_of} points of preset quick, which has more sizes and "
+            "counts and every point of every variant; scripts/reproduce.sh --preset quick measures them"
         )
 
 
 def summary(progress: Progress, folder: Path, took_s: float) -> str:
-    """Points by outcome, where they are, and every incorrect or failed one by name."""
+    """Number of points by outcome, the folder of the rows, and every incorrect or failed point."""
     counts = progress.counts()
     order = [outcome for outcome in OUTCOMES if counts[outcome]]
     found = ", ".join(f"{counts[outcome]} {outcome}" for outcome in order) or "none"
@@ -180,7 +175,7 @@ def summary(progress: Progress, folder: Path, took_s: float) -> str:
 
 
 def _relative(word: str) -> str:
-    """A word of the command line as it may be published: no absolute path of this machine."""
+    """A word of the command line without an absolute path of this machine, so that it can be published."""
     path = Path(word)
     if not path.is_absolute():
         return word
@@ -198,16 +193,16 @@ def _record(run: str, argv: Sequence[str], preset: str, shard: str, facts: dict[
         "before": facts,
         "machine_key": facts["machine_key"],
         "package_version": facts.get("package_version"),
-        **Sources().record(),
+        **Repository().record(),
     }
 
 
 def split(
     units: Sequence[Unit], rows: Sequence[store.Row], options: argparse.Namespace, sweep: Sweep, quiet: float
 ) -> list[Unit]:
-    """What is left to measure of `units`; the sweep is told of the points that have rows.
+    """The units with the points that are left to measure. The sweep notes the points that have rows.
 
-    A point that was not selected stays with what is left: every run predicts its time anew.
+    A point with the outcome not_selected is left to measure, since every run predicts its time again.
     """
     done = {} if options.force else {(row["experiment"], store.key_of(row)): row for row in rows}
     if options.slowed:
@@ -232,7 +227,7 @@ def split(
 
 
 def selection(options: argparse.Namespace) -> list[str]:
-    """The options that decide which points a sweep measures, but for its shard."""
+    """The options that decide which points a sweep measures, without its shard."""
     names = ("preset", "experiments", "variants", "sizes", "forms", "plotted", "force", "slowed", "folder")
     return [f"{name}={getattr(options, name)}" for name in names]
 
@@ -254,15 +249,15 @@ def run(argv: Sequence[str]) -> int:
     filters = Filters(options.experiments, options.variants, options.sizes, options.forms)
     key = str(facts["machine_key"])
     folder = options.results / "local" / key
-    # A dry run writes nothing at all, not even another name for a damaged file.
-    said = cache(warn)  # the set is read several times
+    # A dry run writes nothing and renames no damaged file.
+    said = cache(warn)  # the set is read several times, and each warning is printed once
     rows = store.read_rows(folder, said, set_aside=not options.dry_run)
     published = store.read_rows(options.results / "published" / key, said)
 
     units = expand(experiments, variants, options.preset, bench.device, filters)
     earlier = [*rows, *published]
     instead = None
-    if preset.borrow:  # its own rows would change the selection while it is measured
+    if preset.borrow:  # rows of this preset would change the selection during the measurement
         earlier = [row for row in earlier if row["preset"] != options.preset]
         sets = options.results / "published"
         instead = elsewhere(
@@ -281,10 +276,9 @@ def run(argv: Sequence[str]) -> int:
     units, unranked = best_of(units)
     here = [unit for unit in unranked if bench.device.startswith(unit.variant.backend)]
     if here:
-        print(
-            f"note: {len(here)} times a variant has no rows that say which of its points are fastest; "
-            "they are left out: measure the preset quick first",
-            file=sys.stderr,
+        note(
+            f"{len(here)} times a variant has no rows that say which of its points are fastest; "
+            "they are left out: measure the preset quick first"
         )
     if not units:
         raise UserError(f"preset {options.preset}: nothing left to measure; measure the preset quick first")
@@ -312,7 +306,7 @@ def run(argv: Sequence[str]) -> int:
     with lock.held(folder, lock.holder(run_id, shard, selection(options))):
         store.check_writable(folder)
         store.remove_stale_temporaries(folder)
-        rows = store.read_rows(folder, said)  # another sweep may have ended since
+        rows = store.read_rows(folder, said)  # another sweep may have ended in the meantime
         predictor.learn(rows)
         pending = split(units, rows, options, sweep, quiet)
         if sweep.settled(pending):
@@ -337,22 +331,21 @@ def run(argv: Sequence[str]) -> int:
     rows += published
     busy = slowed([row for row in rows if row["run"] == run_id], quiet_us(rows))
     if busy:
-        print(
-            f"note: a busy host slowed {len(busy)} points down, whose launches or plans took longer than "
-            "they do on this machine; run the same command with --slowed and nothing beside it",
-            file=sys.stderr,
+        note(
+            f"a busy host slowed {len(busy)} points down, whose launches or plans took longer than "
+            "they do on this machine; run the same command with --slowed and nothing beside it"
         )
     return 1 if sweep.progress.bad() else 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; every mistake of the user is one line."""
+    """The command line; every mistake of the user is one line."""
 
     def terminate(*_: Any) -> None:
         raise Terminated
 
     signal.signal(signal.SIGTERM, terminate)
-    tqdm.tqdm.monitor_interval = 0  # its thread and a fork do not go together
+    tqdm.tqdm.monitor_interval = 0  # a fork beside its thread may hang
     try:
         return run(sys.argv[1:] if argv is None else argv)
     except UserError as error:

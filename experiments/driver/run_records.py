@@ -1,4 +1,4 @@
-"""Run records on disk: one for each experiment of a run, beside the rows."""
+"""Reads run records: one for each experiment of a run, beside the rows."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from xcorr.files import load_json
 
 
 def read_runs(folder: Path) -> dict[str, dict[str, Any]]:
-    """Run records of a set by run id; a record that cannot be read is left out with a warning."""
+    """Run records of a set by run id. A record that cannot be read is left out with a warning."""
     return by_run(run_records(folder))
 
 
 def by_run(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Records by run id; of a run of several experiments the last one."""
+    """Records by run id; the last record of a run with several experiments."""
     return {record["run"]: record for record in records}
 
 
 def run_records(folder: Path, on_fault: Callable[[str], None] = warn) -> list[dict[str, Any]]:
-    """As read_runs, every record: a run has one for each of its experiments. `folder` is that of a set, named by its
-    machine key; a record of another machine, or in the place of another run, is left out too."""
+    """Every run record of the set in `folder`, which its machine key names. Records of another machine, or in the place
+    of another run, are left out like unreadable ones, and `on_fault` gets a line."""
     records: list[dict[str, Any]] = []
     for path in sorted([*folder.glob("runs.json"), *folder.glob("*/runs/*.json")]):
         try:
@@ -40,7 +40,7 @@ def run_records(folder: Path, on_fault: Callable[[str], None] = warn) -> list[di
 
 
 def _place_fault(record: dict[str, Any], path: Path, machine_key: str) -> str:
-    """Why the record does not belong where it lies, "" where it does."""
+    """Why the record does not belong in its place, or ""."""
     facts = (record, record.get("before", {}), record.get("machine", {}))
     for key in (one["machine_key"] for one in facts if "machine_key" in one):
         if key != machine_key:
@@ -53,7 +53,7 @@ def _place_fault(record: dict[str, Any], path: Path, machine_key: str) -> str:
 
 
 def _record_fault(record: Any) -> str:
-    """Why this is no run record, "" where it is one: readers rely on the types of what is there."""
+    """Why this is no run record, or "". Readers rely on the types of its values."""
     if not isinstance(record, dict):
         return "not a JSON object"
     if not isinstance(record.get("run"), str):

@@ -1,6 +1,6 @@
-"""The typed form of the experiments (experiments/<source>/*.toml) and of presets.toml.
+"""Typed experiments (experiments/<source>/*.toml), presets and rates.
 
-A mistake in a file ends in one line that names the file, the key and what is allowed.
+The message for a mistake names the file, the key and the allowed values.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from xcorr.native.precisions import PRECISIONS
 from xcorr.paths import ROOT
 from xcorr.problem import FORMS, Problem, parse_counts, parse_size
 
-# mypy takes no Literal of a name; the words stand in one place all the same.
+# mypy does not accept a Literal of a name.
 Form = Literal[FORMS]  # type: ignore[valid-type]
 Mode = Literal["stream", "latency", "graph", "cold"]
 Precision = Literal[PRECISIONS]  # type: ignore[valid-type]
 Input = Literal["uniform", "zero-mean", "integer"]
 Size = StrictInt | StrictStr
 Number = StrictInt | StrictFloat
-Texts = StrictStr | list[StrictStr] | None  # of a field of a problem, or windows: a value or several
+Texts = StrictStr | list[StrictStr] | None  # one or several values of a field of a problem or of a window
 
 
 class Base(BaseModel, extra="forbid"):
@@ -39,7 +39,7 @@ class Base(BaseModel, extra="forbid"):
 
 
 class WithFields(Base):
-    """The fields of problems (xcorr/fields.py); of several values each with each."""
+    """The fields of problems (xcorr/fields.py). All combinations of several values are measured."""
 
     boundary: Texts = None
     score: Texts = None
@@ -50,7 +50,8 @@ class WithFields(Base):
 
 
 class Problems(WithFields):
-    """A grid of sizes x counts x windows x fields. `form`, `window`, `modes` and fields replace those of the experiment."""
+    """A grid of sizes x counts x windows x fields. `form`, `window`, `modes` and fields replace those of the
+    experiment."""
 
     sizes: list[Size]
     counts: list[StrictStr]
@@ -60,12 +61,11 @@ class Problems(WithFields):
 
 
 class Restriction(Base):
-    """What a preset keeps of an experiment; a key that is left out keeps everything.
+    """The part of an experiment that a preset measures; a missing key restricts nothing.
 
-    `params` keeps the points that have, of each parameter named there, one of the values or none.
-    `best` keeps of each variant on each problem its so many fastest points by the rows that exist,
-    and beside them those that `points` names by some of their parameters, by variant; in a file `points` may be
-    the path of a JSON file that holds them.
+    `params`: values of parameters. A point without such a parameter is kept. `best`: the number of fastest points, by
+    existing rows, that each variant keeps on each problem, beside the points that `points` names by some of their
+    parameters, by variant. In a file `points` may be the path of a JSON file with this table.
     """
 
     sizes: list[Size] | None = None
@@ -76,7 +76,7 @@ class Restriction(Base):
 
 
 class Experiment(WithFields):
-    """One experiment, as its file says it."""
+    """An experiment."""
 
     title: StrictStr
     form: Form
@@ -87,10 +87,10 @@ class Experiment(WithFields):
     modes: list[Mode] = ["stream"]
     window: Texts = "full"
     input: Input = "uniform"
-    study: StrictBool = False  # a side study: its rows never replace those of other experiments
-    energy_s: Number = 0  # for so long the energy of each point is counted; 0: it is not
-    # What --plotted keeps: of each variant the points that have one of these sets of parameters. A variant that is not
-    # named keeps a few points of its grid (best.FEW), one with an empty list none.
+    study: StrictBool = False  # a side experiment: its rows never replace those of other experiments
+    energy_s: Number = 0  # seconds over which the energy of each point is measured; 0: it is not measured
+    # For --plotted: by variant, the parameters of the points to keep. A variant that is not named keeps a few points of its grid
+    # (best.FEW), a variant with an empty list none.
     plotted: dict[str, list[StrictStr]] | None = None
     presets: dict[str, Restriction] = {}
 
@@ -103,16 +103,16 @@ class Limits(Base):
 
 
 class Preset(Base):
-    """How long and how often is measured."""
+    """Times and repetitions of a preset."""
 
     repetitions: StrictInt
     min_time_s: Number
     max_predicted_s: Limits
     max_point_s: Limits | None = None
     min_timeout_s: Number = 60
-    problems_a_process: StrictInt = 1  # of one variant; a process of a GPU takes most of a second to start
-    best: StrictInt | None = None  # that of experiments which have none of their own for this preset
-    borrow: StrictBool = False  # where this machine has no rows, best points of the published sets stand in
+    problems_a_process: StrictInt = 1  # of one variant; a process for a GPU takes almost a second to start
+    best: StrictInt | None = None  # for experiments without their own `best` for this preset
+    borrow: StrictBool = False  # use the best points of published sets where this machine has no rows
 
 
 class Presets(Base):
@@ -124,15 +124,14 @@ class Presets(Base):
     paper_full: Preset = Field(alias="paper-full")
 
 
-PRESETS = ("smoke", "quick", "paper", "paper-full")  # each more thorough than the one before
+PRESETS = ("smoke", "quick", "paper", "paper-full")  # in the order of thoroughness
 
 
 class Rate(Base):
-    """Speed of a variant.
+    """Speed of a variant: work per second of a CPU core or of the device, shortest launch, time of a plan.
 
-    Work per second (`per_core`: of one CPU core, `per_s`: of the device), the least time of a
-    launch, the time of a plan. Work is FMAs for definition-based variants, N^2 log N summed over
-    the transforms for FFT-based ones.
+    Work is the number of FMAs for definition-based variants and N^2 log N, summed over the transforms, for FFT-based
+    ones.
     """
 
     per_core: Number | None = None
@@ -142,7 +141,7 @@ class Rate(Base):
 
 
 class Verification(Base):
-    """Cost of checking a point, on the CPU or on the GPU."""
+    """Cost of the verification of a point on a backend."""
 
     fma_per_s: Number
     definition_limit_fma: Number
@@ -153,20 +152,20 @@ class Verification(Base):
 
 
 class ScoreCost(Base):
-    """What a score costs beside the sum of products: a factor of its time, and launches."""
+    """Cost of a score relative to the sum of products: a factor of its time, and launches."""
 
     factor: Number
     launch_us: Number
 
 
 class ReductionRate(Rate):
-    """Outputs per second: of all surfaces, and of one of them where one block reduces it."""
+    """Outputs per second of all surfaces, and of one surface where one block reduces it."""
 
     per_surface_s: Number | None = None
 
 
 class OncePlan(Base):
-    """A plan that nothing is timed for: microseconds, and elements of the lengths of its transforms per second."""
+    """Time of a plan that is made once: microseconds, and elements of its transforms per second."""
 
     us: Number | None = None
     per_s: Number | None = None
@@ -222,7 +221,7 @@ ALLOWED = {
     "repetitions": "a positive integer",
     **dict.fromkeys(FIELDS, 'a value of the field or a list of them, as "zncc" or ["product", "zncc"]'),
 }
-# The range of each number, and whether its lower end belongs to it. The upper ends keep sums and deadlines finite.
+# Range of each number, and whether it includes the lower end. The upper ends keep sums and deadlines finite.
 RANGES: dict[str, tuple[float, float, bool]] = {
     "repetitions": (0, 1e6, False),
     "problems_a_process": (0, 1e6, False),
@@ -238,7 +237,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
 
 
 def _model_at(model: type[Base], location: tuple[Any, ...], raw: Any) -> type[Base]:
-    """The table that a location lies in: the deepest named one on the way."""
+    """The table of a location: the deepest named table on its path."""
     for part in location:
         inner = TABLES.get(part) if isinstance(part, str) else None
         raw = raw[part]
@@ -253,7 +252,7 @@ def _readable(path: tuple[Any, ...]) -> str:
 
 
 def _message(error: dict[str, Any], model: type[Base], raw: Any) -> str:
-    """Key path, cause and way out of one validation error."""
+    """Key path, cause and way out of a validation error."""
     path: list[Any] = []
     value = raw
     for part in error["loc"]:  # the rest of a location names branches of a union
@@ -276,7 +275,7 @@ def _message(error: dict[str, Any], model: type[Base], raw: Any) -> str:
 
 
 def parse(model: type[Any], raw: Any, path: Path) -> Any:
-    """`raw` as a model; UserError with one line for the first thing that is wrong."""
+    """`raw` as a model. UserError for the first mistake; unknown keys come first."""
     try:
         return model(**raw)
     except ValidationError as error:
@@ -286,7 +285,7 @@ def parse(model: type[Any], raw: Any, path: Path) -> Any:
 
 
 def _check_ranges(raw: Any, path: Path, place: tuple[str, ...] = ()) -> None:
-    """UserError for the first number of a parsed file that lies outside the range of its key; NaN lies in none."""
+    """UserError for the first number outside the range of its key. NaN is in no range."""
     for key, value in raw.items():
         here = (*place, key)
         if isinstance(value, Mapping):
@@ -304,12 +303,12 @@ def _check_ranges(raw: Any, path: Path, place: tuple[str, ...] = ()) -> None:
 
 
 def grid(experiment: Experiment, preset: str) -> list[Problem]:
-    """Every problem of an experiment under a preset, ascending by work, each once."""
+    """The problems of an experiment under a preset, without duplicates, by ascending work."""
     return list(modes_by_problem(experiment, preset))
 
 
 def modes_by_problem(experiment: Experiment, preset: str) -> dict[Problem, list[str]]:
-    """The problems of `grid`, each with the modes that it is measured in: those of all blocks that have it."""
+    """The problems of `grid` with their modes, which are those of all blocks with the problem."""
     limit = experiment.presets.get(preset, Restriction())
     sizes = None if limit.sizes is None else {parse_size(size) for size in limit.sizes}
     counts = None if limit.counts is None else {parse_counts(pair) for pair in limit.counts}
@@ -319,20 +318,17 @@ def modes_by_problem(experiment: Experiment, preset: str) -> dict[Problem, list[
         for size, pair, window, fields in itertools.product(
             block.sizes, block.counts, windows, _fields(block, experiment)
         ):
-            left, right = parse_size(size)
-            lefts, rights = parse_counts(pair)
-            if sizes is not None and (left, right) not in sizes:
+            shapes, numbers = parse_size(size), parse_counts(pair)
+            if (sizes is not None and shapes not in sizes) or (counts is not None and numbers not in counts):
                 continue
-            if counts is not None and (lefts, rights) not in counts:
-                continue
-            problem = Problem(block.form or experiment.form, left, right, lefts, rights, window, fields)
+            problem = Problem(block.form or experiment.form, *shapes, *numbers, window, fields)
             modes = experiment.modes if block.modes is None else block.modes
             found[problem] = list(dict.fromkeys([*found.get(problem, []), *modes]))
     return dict(sorted(found.items(), key=lambda item: (item[0].fmas, item[0].id)))
 
 
 def _fields(block: Problems, experiment: Experiment) -> list[Fields]:
-    """Every combination of the values of the fields of a block."""
+    """All combinations of the values of a block's fields."""
     texts = []
     for name in FIELDS:
         own = getattr(block, name)
@@ -346,7 +342,7 @@ def _listed(given: Texts) -> list[str]:
 
 
 def _resolve_points(raw: dict[str, Any], path: Path) -> None:
-    """Puts the content of a file in the place of `points` that name one, a path below the root of the project."""
+    """Replaces `points` that name a JSON file, a path below the root of the project, by its content."""
     presets = raw.get("presets")
     for name, preset in presets.items() if isinstance(presets, dict) else ():
         named = preset.get("points") if isinstance(preset, dict) else None
@@ -355,14 +351,14 @@ def _resolve_points(raw: dict[str, Any], path: Path) -> None:
         try:
             preset["points"] = json.loads((ROOT / named).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
+            way_out = "name a JSON file of points by variant below the root of the project"
             raise UserError(
-                f"{path}: key presets.{name}.points: {named} cannot be read ({error}); name a JSON file of points by "
-                "variant below the root of the project"
+                f"{path}: key presets.{name}.points: {named} cannot be read ({error}); {way_out}"
             ) from error
 
 
 def load_experiment(path: Path) -> Experiment:
-    """A checked experiment: every problem of it is legal, every preset that it names exists."""
+    """An experiment. UserError for an illegal problem, an unknown preset and other mistakes."""
     raw = load_toml(path)
     _resolve_points(raw, path)
     experiment: Experiment = parse(Experiment, raw, path)
@@ -384,23 +380,22 @@ def load_experiment(path: Path) -> Experiment:
                 raise UserError(f"{path}: key {place}{key}: empty; give {ALLOWED[key]}")
     try:
         everything = grid(experiment, "")
-        for name in experiment.presets:
+        shapes = {(one.left, one.right) for one in everything}
+        numbers = {(one.lefts, one.rights) for one in everything}
+        for name, limit in experiment.presets.items():
             if not grid(experiment, name):
                 raise UserError(f"key presets.{name}: keeps no problem; name sizes that exist")
-            for size in experiment.presets[name].sizes or []:
-                if not any((p.left, p.right) == parse_size(size) for p in everything):
-                    raise UserError(f"key presets.{name}.sizes: {size} is in no problem; remove it")
-            for pair in experiment.presets[name].counts or []:
-                if not any((p.lefts, p.rights) == parse_counts(pair) for p in everything):
-                    where = f"key presets.{name}.counts"
-                    raise UserError(f"{where}: {pair} is in no problem; remove it")
+            absent = [("sizes", size) for size in limit.sizes or () if parse_size(size) not in shapes]
+            absent += [("counts", pair) for pair in limit.counts or () if parse_counts(pair) not in numbers]
+            for key, text in absent:
+                raise UserError(f"key presets.{name}.{key}: {text} is in no problem; remove it")
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     return experiment
 
 
 def load_experiments(folder: Path = FOLDER) -> dict[str, Experiment]:
-    """All experiments of a folder and of the folders in it, by name (file stem), sorted."""
+    """The experiments of a folder and of its direct subfolders by name (file stem), sorted."""
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; give a folder of experiment files")
     paths = folders.experiments(folder)
@@ -410,19 +405,19 @@ def load_experiments(folder: Path = FOLDER) -> dict[str, Experiment]:
 
 
 def feeds(folder: Path = FOLDER) -> dict[str, list[str]]:
-    """What each experiment feeds: names of figures and tables by experiment name."""
+    """By name of an experiment, the figures and tables that it feeds."""
     said = {name: load_toml(path).get("feeds") for name, path in folders.experiments(folder).items()}
     return {name: [str(one) for one in names] for name, names in said.items() if isinstance(names, list)}
 
 
 def studies(folder: Path = FOLDER) -> set[str]:
-    """Names of the side experiments of a folder (`study = true`). An experiment whose file is gone is none."""
+    """Names of the experiments of a folder with `study = true`."""
     paths = folders.experiments(folder).items()
     return {name for name, path in paths if load_toml(path).get("study") is True}
 
 
 def load_presets(folder: Path = FOLDER) -> dict[str, Preset]:
-    """The presets by name, from `folder` or, when it has none, the shipped ones."""
+    """The presets of `folder` by name; the shipped ones where it has none."""
     path = folder / "presets.toml"
     path = path if path.exists() else FOLDER / "presets.toml"
     raw = load_toml(path)
@@ -432,7 +427,7 @@ def load_presets(folder: Path = FOLDER) -> dict[str, Preset]:
 
 
 def load_rates(folder: Path = FOLDER) -> Rates:
-    """The shipped speeds and costs. Tables in the folder's own rates.toml replace the shipped ones."""
+    """The shipped speeds and costs. Tables in rates.toml of `folder` replace the shipped tables."""
     own = folder / "rates.toml"
     path = own if own.exists() else FOLDER / "rates.toml"
     raw = {**speeds.shipped(), **load_toml(FOLDER / "rates.toml"), **load_toml(path)}

@@ -1,4 +1,5 @@
-"""What the sources say of variants that this build does not contain, such as those for CUDA on a machine without nvcc."""
+"""Finds in the source code variants that this build does not contain, such as CUDA variants on a machine without
+nvcc."""
 
 from __future__ import annotations
 
@@ -12,17 +13,17 @@ SOURCES = (".cpp", ".cu", ".hpp", ".cuh")
 
 
 def has_variant(name: str) -> bool:
-    """Whether a variant or family of that name exists, built here or not."""
+    """Whether the source code has a variant or family of that name."""
     return (ALGORITHMS / name).is_dir() or any(ALGORITHMS.rglob(f"{name}.c*"))
 
 
 def has_parameter(name: str) -> bool:
-    """Whether any source has that name as a text, as a variant writes the names of its parameters."""
+    """Whether a source file has that name in quotes, as variants write names of parameters."""
     return any(f'"{name}"' in path.read_text() for path in ALGORITHMS.rglob("*") if path.suffix in SOURCES)
 
 
 def may_have_value(name: str, value: str, built: Container[str]) -> bool:
-    """Whether a variant that is not `built` may take this value: its source has the parameter's name and the value."""
+    """Whether a variant that is not `built` may take this value: its file has the parameter's name and the value."""
     word = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
     unbuilt = (path for path in ALGORITHMS.rglob("*.c*") if path.stem not in built)
     texts = (path.read_text() for path in unbuilt if path.suffix in SOURCES)

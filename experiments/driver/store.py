@@ -1,8 +1,8 @@
-"""Rows on disk: the only code that knows the layout of results/.
+"""Reads and writes rows. No other code knows the layout of results/.
 
-A local set lies in `results/local/<machine-key>/<experiment>/<run-id>-<chunk>.csv.gz`, one file per
-process, rewritten atomically after every point, and `runs/<run-id>.json` beside them. A published
-set is `results/published/<machine-key>/<experiment>.csv.gz` and one `runs.json`.
+A local set is `results/local/<machine-key>/<experiment>/<run-id>-<chunk>.csv.gz`, one file per process and experiment,
+rewritten atomically after every point, with `runs/<run-id>.json` beside these files. A published set is
+`results/published/<machine-key>/<experiment>.csv.gz` and one `runs.json`.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ CHUNK_NAME = re.compile(r"(\d{8}T\d{6}-[0-9a-f]{6})-\d{4,}\.csv\.gz")
 PUBLISHED_NAME = re.compile(r"[A-Za-z0-9_-]+\.csv\.gz")
 LONGEST_CELL = 4096
 RUN_TIME = "%Y%m%dT%H%M%S"
-CLOCKS_APART = timedelta(minutes=1)  # of machines that share a folder; runs of one second follow each other too
+CLOCKS_APART = timedelta(minutes=1)  # tolerated difference between machines that share a folder
 
 
 def new_run_id(known: Iterable[str] = ()) -> str:
-    """`<UTC yyyymmddThhmmss>-<6 hex>`: sorts by time, differs between simultaneous runs.
+    """`<UTC yyyymmddThhmmss>-<6 hex>`, which sorts by time and differs between simultaneous runs.
 
-    The order of their ids is the order of runs. So it is later than every one of `known`, whatever the clock says; where
-    the clock is behind them by more than CLOCKS_APART, a line says so. UserError where no later id exists.
+    The order of ids is the order of runs, so the id is later than all of `known`. A warning says where the clock is
+    behind them by more than CLOCKS_APART. UserError where no later id exists.
     """
     now = datetime.strptime(time.strftime(RUN_TIME, time.gmtime()), RUN_TIME)
     newest = max(known, default="")
@@ -60,36 +60,36 @@ def new_run_id(known: Iterable[str] = ()) -> str:
 
 
 def run_ids(folder: Path) -> set[str]:
-    """The runs that have written a file of rows into a local set, damaged ones too."""
+    """The runs that wrote a file of rows into a local set; damaged files count."""
     names = (CHUNK_NAME.match(path.name) for path in folder.glob("*/*.csv.gz*"))
     return {name[1] for name in names if name}
 
 
 def key_of(row: Row) -> Key:
-    """The resume key of a row: two rows with equal keys are measurements of the same point."""
+    """The resume key of a row. Rows with equal keys are of the same point."""
     return tuple(row[name] for name in KEY)
 
 
 def rivals_of(row: Row) -> Key:
-    """The experiment and problem of a row: rows that are equal in it are of rivals."""
+    """The experiment and problem of a row, which are equal for rivals."""
     return (row["experiment"], *(row.get(name, "") for name in RIVALS))
 
 
 def text_of(value: Any) -> str:
-    """A cell: empty for None, true/false, and the shortest exact form of a float."""
+    """The text of a cell: empty for None, true or false, the shortest exact text of a float."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value)
-    # A cell is one short line: readers and diffs of published sets rely on it.
+    # Readers and diffs of published sets rely on cells of one short line.
     text = " ".join(str(value).split()) if "\n" in str(value) else str(value)
     return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 4] + " ..."
 
 
 def encode(rows: Iterable[Row]) -> bytes:
-    """Gzipped CSV of rows; the same rows give the same bytes."""
+    """Gzipped CSV of rows. Equal rows give equal bytes."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, restval="", extrasaction="raise", lineterminator="\n")
     writer.writeheader()
@@ -98,10 +98,10 @@ def encode(rows: Iterable[Row]) -> bytes:
 
 
 def write_atomic(path: Path, data: bytes, *, create: bool = False) -> None:
-    """Write a file and its folder, the file whole or not at all (xcorr/files.py).
+    """Writes a file atomically, and its folder (xcorr/files.py).
 
-    With `create`, a file that exists already is an error: no run writes over another's rows.
-    Raises UserError when there is no space or no permission; the old content is then untouched.
+    UserError without space or permission, and with `create` where the file exists, since no run overwrites rows of
+    another one. The old content then stays.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ def write_atomic(path: Path, data: bytes, *, create: bool = False) -> None:
 
 
 def explain(error: OSError, path: Path) -> str:
-    """One line for a file that cannot be written."""
+    """The message for a file that cannot be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         cause, way_out = "no space left", "free some space or choose another place with --results"
     elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -125,7 +125,7 @@ def explain(error: OSError, path: Path) -> str:
 
 
 def check_writable(folder: Path) -> None:
-    """UserError unless files can be created in `folder`; sweeps call it before measuring."""
+    """UserError unless files can be created in `folder`. Sweeps call it before they measure."""
     probe = folder / f".probe-{os.getpid()}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def check_writable(folder: Path) -> None:
 
 
 def remove_stale_temporaries(folder: Path, older_than_s: float = 3600) -> None:
-    """Delete the temporary files of writers that were killed; a live one exists for a moment."""
+    """Deletes old temporary files, which killed writers have left."""
     for tmp in folder.glob("*/.*.tmp"):
         try:
             if time.time() - tmp.stat().st_mtime > older_than_s:
@@ -146,7 +146,7 @@ def remove_stale_temporaries(folder: Path, older_than_s: float = 3600) -> None:
 
 
 class Chunk:
-    """The rows of one process (variant, problem): a file that is rewritten after every point."""
+    """The rows of one unit in a process, in a file that is rewritten after every point."""
 
     def __init__(self, folder: Path, run: str, number: int) -> None:
         self.path = folder / f"{run}-{number:04d}.csv.gz"
@@ -154,7 +154,7 @@ class Chunk:
         self._created = False
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Append the rows of a finished point and write the file."""
+        """Appends the rows of a finished point and writes the file."""
         grown = self.rows + list(rows)
         write_atomic(self.path, encode(grown), create=not self._created)
         self.rows = grown
@@ -190,13 +190,12 @@ def _read_local_file(path: Path, on_damage: Callable[[str], None], set_aside: bo
 def read_rows(
     folder: Path, on_damage: Callable[[str], None] = warn, *, set_aside: bool = True, experiment: str | None = None
 ) -> list[Row]:
-    """Every row of a set that counts, as text, without duplicates, in a fixed order.
+    """Every row of a set that counts, as text, without duplicates, in a fixed order; none for a missing folder.
 
-    `folder` is `results/local/<machine-key>` or `results/published/<machine-key>`; with `experiment` only its rows are
-    read. Of each point only the rows of one run stay (`newest`). A damaged local file is named through `on_damage` and
-    renamed `*.damaged`, unless `set_aside` is false, when nothing is written; a damaged published file is a UserError.
-    Rows that do not belong to the set (`Belonging`) are left out, and a line for each cause goes to `on_damage`. A folder
-    that does not exist holds no rows.
+    `folder` is `results/local/<machine-key>` or `results/published/<machine-key>`. With `experiment` only its rows are
+    read. Each point keeps the rows of one run (`newest`). `on_damage` gets a line for a damaged local file, which is
+    renamed `*.damaged` unless `set_aside` is false, and for each cause of rows that do not belong to the set
+    (`Belonging`) and are left out. UserError for a damaged published file.
     """
     records = run_records(folder)
     rows = every_row(folder, records, on_damage, on_damage, set_aside=set_aside, experiment=experiment)
@@ -236,19 +235,19 @@ def every_row(
 
 
 def repeated(runs: Mapping[str, dict[str, Any]]) -> set[str]:
-    """The runs that measured again what a busy host had slowed down."""
+    """The runs that measured points again which a busy host had slowed down."""
     return {run for run, record in runs.items() if "--slowed" in record.get("argv", ())}
 
 
 def newest(rows: list[Row], again: Collection[str] = ()) -> list[Row]:
-    """Of each (experiment, resume key) the rows of its newest run, each repetition once.
+    """The rows of the newest run of each (experiment, resume key), each repetition once.
 
-    `not_selected` says nothing about a point: it never replaces an outcome that was found. A run of
-    `again` measured the problems that a busy host had slowed down; of one where it met a busier host (its longest
-    `launch_us` there is no shorter) the rows before it stay, those of all rivals.
+    `not_selected` never replaces another outcome. A run of `again` measured problems that a busy host had slowed down.
+    Where its longest `launch_us` of a problem is no shorter than before, the host was no quieter, and the older rows of
+    all rivals stay.
     """
     latest: dict[tuple[str, Key], str] = {}
-    longest: dict[tuple[Key, str], float] = {}  # launch of a problem in a run
+    longest: dict[tuple[Key, str], float] = {}  # longest launch of a problem in a run
     for row in rows if again else ():
         place = rivals_of(row), row["run"]
         unmeasured = row["outcome"] in ("not_supported", "not_selected")  # no launch; a failure counts as the longest
@@ -257,9 +256,7 @@ def newest(rows: list[Row], again: Collection[str] = ()) -> list[Row]:
     kept: dict[tuple[str, Key, str], Row] = {}
     for row in sorted(rows, key=lambda row: row["run"]):
         point = (row["experiment"], key_of(row))
-        if row["run"] == latest.get(point):
-            continue
-        if point in found and row["outcome"] == "not_selected":
+        if row["run"] == latest.get(point) or (point in found and row["outcome"] == "not_selected"):
             continue
         if row["run"] in again and point in found:
             problem = rivals_of(row)
@@ -282,10 +279,10 @@ def _order(place: tuple[str, Key, str]) -> tuple[Any, ...]:
 
 
 def newest_sources(rows: list[Row]) -> list[Row]:
-    """Only rows of the source that each variant had in its newest run.
+    """The rows with the source hash of each variant's newest run.
 
-    Rows of an older version of a variant stay on disk, but are no statement about it any more. The hash of the reduction that
-    rows of a reduced result have beside it, `HASH+HASH`, is compared among these rows only.
+    Rows of older versions of a variant stay on disk and do not count. Rows of a reduced result have `HASH+HASH`; the
+    second hash, of the reduction, is compared among such rows only.
     """
     latest: dict[tuple[str, str], tuple[str, str]] = {}
     parts = [row["source_hash"].partition("+") for row in rows]
@@ -300,33 +297,32 @@ def newest_sources(rows: list[Row]) -> list[Row]:
 
 
 def shown(folder: Path, rows: list[Row]) -> list[Row]:
-    """Those of the rows of a set that figures and tables use. `publish` has chosen the rows of a published set; of a local
-    one `newest_sources` count."""
+    """The rows of a set for figures and tables: all rows of a published set, `newest_sources` of a local one."""
     return rows if (folder / "runs.json").exists() else newest_sources(rows)
 
 
 def read_set(folder: Path) -> pd.DataFrame:
-    """The `shown` rows of a local or published set as a data frame, one row per repetition.
+    """The `shown` rows of a set as a data frame, one row per repetition.
 
-    Integer columns are int64, times and errors float64 (NaN where not measured), `argmax_agrees` is
-    "true", "false" or "", everything else text. Errors as in read_rows.
+    Integer columns are int64; times and errors are float64, NaN where not measured; all other columns are text. Errors
+    as in read_rows.
     """
     return frame_of(shown(folder, read_rows(folder)))
 
 
 def frame_of(rows: list[Row]) -> pd.DataFrame:
     """Rows as read_set returns them."""
-    import pandas as pd  # only readers of whole sets pay for the import
+    import pandas as pd  # a slow import that only readers of whole sets need
 
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     for name in INTEGERS:
         frame[name] = pd.Series([int(row[name] or 0) for row in rows], dtype="int64")
-    for name in FLOATS:  # float() is exact, pandas' own conversion rounds the last digit
+    for name in FLOATS:  # float() is exact; the conversion of pandas rounds the last digit
         frame[name] = pd.Series([float(row[name] or "nan") for row in rows], dtype="float64")
     return frame
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON atomically, keys sorted."""
+    """Writes JSON atomically with sorted keys."""
     text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     write_atomic(path, text.encode())

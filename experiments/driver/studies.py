@@ -1,4 +1,4 @@
-"""Side experiments: those that measure points of others again, to study a mode, energy, `auto`, the input."""
+"""Side experiments measure points of other experiments again, to study a mode, energy, `auto` or the input."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ POINT = tuple(name for name in KEY if name not in ("input", "preset", "source_ha
 
 
 def without_studies(rows: Iterable[Row], side: Collection[str] | None = None) -> list[Row]:
-    """The rows that say how long a point takes: those of the side experiments (by default `study = true` in their files)
-    only where no other experiment has a time of the point (resume key without input, preset and source)."""
+    """The rows that count as times of points. Rows of side experiments (`side`, by default those with `study = true`)
+    count only where no other experiment has a time of the point (resume key without input, preset and source hash)."""
     rows, side = list(rows), studies() if side is None else side
 
     def point(row: Row) -> Key:

@@ -1,4 +1,4 @@
-"""The sweep: walks over the units, keeps every finished point, survives crashing processes."""
+"""Measures the units of a sweep, stores every finished point, and continues after a crash of a process."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ from xcorr.errors import UserError
 
 REFRESH_S = 5.0
 BAR = "{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{postfix}"
-# A point of a group of units: the place of its unit, and its parameters.
-Job = tuple[int, str]
+Job = tuple[int, str]  # a point of a group: the index of its unit, and its parameters
 Group = Sequence[Unit]
-# What a point is was asked for by the driver; a record tells only what was found.
 
 
 def legible(cells: Mapping[str, Any]) -> dict[str, Any]:
-    """`cells` of a record without numbers that no reader of the rows would take for one."""
+    """`cells` of a record without numeric cells that readers of rows would reject."""
     return {
         name: value
         for name, value in cells.items()
@@ -40,19 +38,19 @@ def legible(cells: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class Progress:
-    """What became of the points of this sweep, by resume key within the experiment."""
+    """Outcomes of the points of this sweep by (experiment, resume key)."""
 
     outcomes: dict[tuple[str, Key], str] = field(default_factory=dict)
     reasons: dict[tuple[str, Key], str] = field(default_factory=dict)
     measured: int = 0
 
     def note(self, experiment: str, key: Key, outcome: str, reason: str) -> None:
-        """Remember the outcome of a point."""
+        """Stores the outcome of a point."""
         self.outcomes[(experiment, key)] = outcome
         self.reasons[(experiment, key)] = reason
 
     def counts(self) -> Counter[str]:
-        """Points by outcome."""
+        """Number of points by outcome."""
         return Counter(self.outcomes.values())
 
     def bad(self) -> list[tuple[Key, str, str]]:
@@ -64,39 +62,29 @@ class Progress:
         )
 
 
+@dataclass
 class Sweep:
-    """One run of the driver: its identity, its files and the loop over units."""
+    """A run of the driver. `unselected`: (experiment, resume key) of points that an earlier run did not select, by
+    their rows."""
 
-    def __init__(
-        self,
-        bench: Bench,
-        folder: Path,
-        run: str,
-        record: dict[str, Any],
-        preset_name: str,
-        preset: Preset,
-        predictor: Predictor,
-    ) -> None:
-        self.bench = bench
-        self.folder = folder
-        self.run = run
-        self.record = record
-        self.preset_name = preset_name
-        self.preset = preset
-        self.predictor = predictor
-        self.machine_key = str(record["before"]["machine_key"])
-        self.progress = Progress()
-        self.experiments: dict[str, dict[str, Any]] = {}
-        # (experiment, resume key) of points whose row says that an earlier run did not select them
-        self.unselected: set[tuple[str, Key]] = set()
-        self._chunks = 0
+    bench: Bench
+    folder: Path
+    run: str
+    record: dict[str, Any]
+    preset_name: str
+    preset: Preset
+    predictor: Predictor
+    progress: Progress = field(default_factory=Progress)
+    experiments: dict[str, dict[str, Any]] = field(default_factory=dict)
+    unselected: set[tuple[str, Key]] = field(default_factory=set)
+    _chunks: int = 0
 
     def settled(self, units: Sequence[Unit]) -> bool:
-        """Whether every point of `units` was not selected before and is not by what is known now."""
+        """Whether no point of `units` was selected before and none is selected now."""
         return not [unit for unit in units if not self._settled(unit)]
 
     def _settled(self, unit: Unit) -> bool:
-        """As settled; what is settled is noted with today's reason, and needs no further row."""
+        """As settled. The points of a settled unit are noted with the current reason and need no further row."""
         places = [(unit.experiment, unit.key(one, self.preset_name)) for one in unit.params]
         if not self.unselected.issuperset(places):
             return False
@@ -108,7 +96,7 @@ class Sweep:
         return True
 
     def go(self, units: Sequence[Unit], expected: dict[str, int]) -> None:
-        """Measure every unit. `expected`: points of each whole experiment, for its record."""
+        """Measures every unit. `expected`: number of points of each whole experiment, for its record."""
         groups = in_processes(units, self.preset.problems_a_process)
         costs = [self._cost(group) for group in groups]
         done, refreshed = 0.0, time.monotonic()
@@ -139,14 +127,14 @@ class Sweep:
         self.record["took_s"] = round(time.monotonic() - begin, 1)
 
     def finish(self, after: dict[str, Any]) -> None:
-        """Complete the run records."""
+        """Completes the run records."""
         self.record["after"] = after
         self.record["finished_utc"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         for experiment in self.experiments:
             self.save_record(experiment)
 
     def save_record(self, experiment: str) -> None:
-        """Write `runs/<run-id>.json` of an experiment."""
+        """Writes `runs/<run-id>.json` of an experiment."""
         path = self.folder / experiment / "runs" / f"{self.run}.json"
         write_json(path, {**self.record, "experiment": experiment, **self.experiments[experiment]})
 
@@ -156,7 +144,7 @@ class Sweep:
         return sum(self.predictor.unit_s(unit, some, shared_by) for unit, some in zip(group, selected)) + 1e-3
 
     def _measure(self, group: Group) -> None:
-        """All points of the units: first what is not selected, then processes for the rest."""
+        """Writes rows of the points that are not selected, and measures the others in processes."""
         chunks: list[Chunk] = []
         todo: list[Job] = []
         for place, unit in enumerate(group):
@@ -165,14 +153,14 @@ class Sweep:
             todo += [(place, one) for one in self._select(chunks[-1], unit)]
         crashed: set[Job] = set()
         alone: Job | None = None
-        apart = False  # one unit a process, since the program has refused a request
+        apart = False  # one unit per process, after the program refused a request
         while todo:
             batch = [alone] if alone else [job for job in todo if not apart or job[0] == todo[0][0]]
             before = len(todo)
             flight, ended = self._process(chunks, group, batch, todo)
             alone = None
             if ended.device_lost and len(todo) < before:
-                continue  # the culprit is stored as failed; a new process has a device for the rest
+                continue  # the point that lost the device is stored as failed; a new process measures the others
             if flight not in todo:
                 if ended.reason and not ended.timed_out:
                     warn(
@@ -199,12 +187,12 @@ class Sweep:
                 alone = flight
 
     def _select(self, chunk: Chunk, unit: Unit) -> list[str]:
-        """The parameters that are to be measured; the others get their rows."""
+        """The parameters to measure. The others get rows with the outcome not_selected."""
         reasons = {one: self.predictor.why_not(unit, one) for one in unit.params}
         skipped = {one: ("not_selected", reasons[one]) for one in unit.params if reasons[one]}
         for one in list(skipped):
             place = (unit.experiment, unit.key(one, self.preset_name))
-            if place in self.unselected:  # its row says so already
+            if place in self.unselected:  # it has such a row
                 self.progress.note(*place, *skipped.pop(one))
         self._save(chunk, unit, skipped)
         return [one for one in unit.params if not reasons[one]]
@@ -212,10 +200,10 @@ class Sweep:
     def _process(
         self, chunks: Sequence[Chunk], group: Group, batch: list[Job], todo: list[Job]
     ) -> tuple[Job | None, Ended]:
-        """One process; takes finished points out of `todo`.
+        """Runs one process and removes finished points from `todo`.
 
-        Returns the point in flight when it ended (the first unfinished one when none had started,
-        None when none was left) and how it ended.
+        Returns how the process ended, and the point in flight at its end: the first unfinished point where none had
+        started, None where none was left.
         """
         asked = list(batch)
         started: Job | None = None
@@ -272,7 +260,7 @@ class Sweep:
         todo.remove(job)
 
     def _save(self, chunk: Chunk, unit: Unit, outcomes: dict[str, tuple[str, str]]) -> None:
-        """Rows of points that no process reported."""
+        """Writes rows of points that no process reported."""
         rows: list[Row] = []
         for params, (outcome, reason) in outcomes.items():
             cells = {"outcome": outcome, "reason": reason, "repetition": 0, "iterations": 0}
@@ -296,12 +284,12 @@ class Sweep:
         return [{name: text_of(row.get(name)) for name in COLUMNS} for row in rows]
 
     def _common(self, unit: Unit, params: str) -> dict[str, Any]:
-        """The cells that the driver knows without a measurement."""
+        """The cells that are known without a measurement."""
         problem = unit.problem
         return {
             "run": self.run,
             "experiment": unit.experiment,
-            "machine_key": self.machine_key,
+            "machine_key": str(self.record["before"]["machine_key"]),
             "family": unit.variant.family,
             "backend": unit.variant.backend,
             **unit.cells(params, self.preset_name),

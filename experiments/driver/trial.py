@@ -1,5 +1,5 @@
-"""Is a new variant faster? Builds its unit alone, verifies it, and times it in turn with its parent, the variant that
-is the fastest known one of that problem, and the floor. scripts/try has the help."""
+"""Is a new variant faster? Compiles its unit, verifies it, and times it in turn with its parent and the fastest known
+variant of the problem. scripts/try has the help."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from xcorr.native.variants import Variant
 from xcorr.paths import RESULTS
 from xcorr.problem import Problem
 
-ROUNDS = 6  # each a process that times everything; six that agree are chance once in 32 times
-MORE_S = 8.0  # for further rounds while no difference is seen
-CHANCE = 0.05  # that the median of a ratio lies outside of its range
+ROUNDS = 6  # processes that time everything; six agree by chance with a probability of 1/32
+MORE_S = 8.0  # seconds for further rounds while no difference is seen
+CHANCE = 0.05  # probability that the median of a ratio lies outside of its range
 UNDECIDED = "no difference seen"
 BRIEF = Preset(repetitions=1, min_time_s=0.005, max_predicted_s=Limits(cpu=60, cuda=60))
 TIMED = Preset(repetitions=3, min_time_s=0.02, max_predicted_s=Limits(cpu=60, cuda=60))
-LONGEST_S = 3600.0  # for a point: who waits longer presses Ctrl-C
-SAME = 0.005  # no ratio nearer to 1 counts, however steady
-NEAR_LIMIT = 0.6  # of a ceiling: what is above it is called the limit
+LONGEST_S = 3600.0  # for a point
+SAME = 0.005  # smallest difference of a ratio from 1 that counts
+NEAR_LIMIT = 0.6  # part of a ceiling above which it is called the limit
 USUAL = {"cpu": "n-to-m/32x32/32x32/4:4/full", "cuda": "n-to-m/64x64/64x64/8:8/full"}
 Point = tuple[str, str]  # variant, parameters
 
@@ -53,7 +53,7 @@ def parse_problem(text: str) -> Problem:
 
 
 def best_known(problem: Problem, facts: Mapping[str, Any], device: str, known: Mapping[str, Source]) -> Point | None:
-    """The fastest known point of the problem's cell, by the rows of this machine or the shipped table."""
+    """The fastest known point for the problem, by the rows of this machine or the shipped table."""
     backend = "cuda" if device.startswith("cuda") else "cpu"
     times = ordered(problem, table.sources(facts, device, "fp32", RESULTS))
     for source in times:
@@ -64,8 +64,11 @@ def best_known(problem: Problem, facts: Mapping[str, Any], device: str, known: M
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """A range that holds the median with a chance of 95 % or more, whatever the distribution: all of up to 8 values; of
-    more values those without as many extremes on each side as that chance allows. Of less than 6 the chance is lower."""
+    """A range that contains the median with a probability of at least 95 % for any distribution; less for fewer than 6
+    values.
+
+    Up to 8 values it is their whole range. Of more values it leaves out as many extremes on both sides as that allows.
+    """
     ordered, cut = sorted(values), 0
     while 2 * sum(math.comb(len(ordered), i) for i in range(cut + 2)) <= CHANCE * 2 ** len(ordered):
         cut += 1
@@ -74,8 +77,8 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Rival:
-    """A rival's times beside those of the variant: a pair for each round, in microseconds. `itself`: a ratio that the
-    variant reaches against itself."""
+    """Times of the variant (`own`) and of a rival in each round, in microseconds. `itself`: largest ratio of the
+    variant to itself in a round."""
 
     name: str
     own: tuple[float, ...]
@@ -84,18 +87,18 @@ class Rival:
 
     @property
     def ratios(self) -> list[float]:
-        """How many times faster the variant is."""
+        """Rival time / variant time of each round."""
         return [other / own for own, other in zip(self.own, self.other)]
 
     @property
     def noise(self) -> float:
-        """As a ratio: what the variant reaches against itself, or half the width of the range where that is more."""
+        """The larger of `itself` and half the width of the range, as a ratio."""
         low, high = interval(self.ratios)
         return max(1 + SAME, self.itself, math.sqrt(high / low))
 
     @property
     def verdict(self) -> str:
-        """FASTER or SLOWER where the whole range of the ratio is farther from 1 than the noise."""
+        """FASTER or SLOWER where the whole range of the ratio differs from 1 by more than the noise."""
         low, high = interval(self.ratios)
         return "FASTER" if low > self.noise else "SLOWER" if high * self.noise < 1 else UNDECIDED
 
@@ -109,15 +112,15 @@ class Rival:
 
 
 def rivals_of(names: Sequence[str], rounds: Sequence[Sequence[float]]) -> list[Rival]:
-    """The comparison with each rival. A round has the times of the variant, of each rival, and of the variant again, whose
-    ratio to the first one is noise."""
+    """The comparison with each rival. A round has the times of the variant, of each rival, and again of the variant;
+    the ratio of its two times is noise."""
     low, high = interval([one[-1] / one[0] for one in rounds])
     own = tuple((one[0] + one[-1]) / 2 for one in rounds)
     return [Rival(name, own, tuple(one[i] for one in rounds), max(high, 1 / low)) for i, name in enumerate(names, 1)]
 
 
 def times_of(bench: Bench, points: Sequence[tuple[Unit, str]], preset: Preset) -> dict[int, float | str]:
-    """Of each point its median time in microseconds, or why it has none."""
+    """The median time of each point in microseconds, or the reason why there is none."""
     found: dict[int, float | str] = {}
     ended = ""
     for event in bench.measure_points(points, preset, lambda _: LONGEST_S):
@@ -133,8 +136,8 @@ def times_of(bench: Bench, points: Sequence[tuple[Unit, str]], preset: Preset) -
 
 
 def fastest(bench: Bench, unit: Unit, check_single: bool = False) -> str:
-    """The parameters that are fastest in one short round. UserError where none is right. A single point is taken unseen
-    unless `check_single`: a rival that is fast on problems nearby may not compute this one."""
+    """The fastest parameters in one short round. UserError where no point is correct. A single point is only timed with
+    `check_single`, since a rival that is fast on similar problems may not compute this one."""
     if len(unit.params) == 1 and not check_single:
         return unit.params[0]
     found = times_of(bench, [(unit, one) for one in unit.params], BRIEF)
@@ -147,8 +150,8 @@ def fastest(bench: Bench, unit: Unit, check_single: bool = False) -> str:
 
 
 def in_turn(bench: Bench, points: Sequence[tuple[Unit, str]], names: Sequence[str], least: int) -> list[list[float]]:
-    """Rounds of `rivals_of`: `least` of them, and more for a while when no difference from a rival is seen. The rivals'
-    order turns round from one round to the next, so that a drift of the clock or the temperature harms none."""
+    """At least `least` rounds for `rivals_of`, and more for MORE_S while no difference from a rival is seen. The order
+    of the rivals reverses in each round, so that a drift of clock or temperature affects all of them."""
     rounds: list[list[float]] = []
     end = time.monotonic() + MORE_S
     while len(rounds) < least or (
@@ -166,8 +169,8 @@ def in_turn(bench: Bench, points: Sequence[tuple[Unit, str]], names: Sequence[st
 
 
 def floor_us(problem: Problem, ceilings: Mapping[str, Any]) -> dict[str, float]:
-    """The terms of the floor (xcorr/choice/floor.py) by what they are, in microseconds: an empty launch, the compulsory bytes,
-    and the cheaper one of sums of products and transforms. Empty where a ceiling is missing."""
+    """The terms of the floor (xcorr/choice/floor.py) by name, in microseconds: an empty launch, the compulsory bytes,
+    and the cheaper of sums of products and transforms. Empty where a ceiling is missing."""
     names = ("empty_launch_stream_us", "copy_bytes_per_s", "fill_bytes_per_s", "cublas_fp32_flop_per_s")
     if not all(ceilings.get(name) for name in names):
         return {}
@@ -196,7 +199,7 @@ def limit(us: float, floor: Mapping[str, float], kernels: Sequence[Mapping[str, 
 
 
 def ceilings_of(bench: Bench, folder: Path) -> dict[str, Any]:
-    """Ceilings of the device, measured once for the folder; none on a CPU, where nobody wrote them."""
+    """Ceilings of the device, measured once for the folder; none on a CPU."""
     if bench.device == "cpu":
         return {}
     path = folder / "ceilings.json"
@@ -211,7 +214,7 @@ def ceilings_of(bench: Bench, folder: Path) -> dict[str, Any]:
 
 
 def unit_of(variants: Mapping[str, Variant], variant: str, problem: Problem, params: str | None) -> Unit:
-    """A variant on the problem with the parameters that were asked for, else with a few of its grid."""
+    """A variant on the problem with the given parameters, by default with a few points of its grid."""
     one = variants[variant]
     if problem.form not in one.forms:
         raise UserError(f"{variant}: does not compute {problem.form}; give a --problem of {', '.join(one.forms)}")
@@ -224,7 +227,7 @@ def unit_of(variants: Mapping[str, Variant], variant: str, problem: Problem, par
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line; scripts/try says what each option is."""
+    """The command line; scripts/try explains the options."""
     made = Parser(prog="scripts/try", add_help=False)
     made.add_argument("id")
     for name in ("--problem", "--params", "--device", "--arch"):
@@ -237,7 +240,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def tell_kernels(kernels: Iterable[Mapping[str, str]]) -> None:
-    """Registers, shared memory and occupancy of each kernel."""
+    """Prints registers, shared memory and occupancy of each kernel."""
     for row in kernels:
         spills = "" if row["spill_store_bytes"] in ("", "0") else f", spills {row['spill_store_bytes']} bytes"
         share = f"{float(row['occupancy']):.0%} occupancy" if row["occupancy"] else "occupancy not known"
@@ -250,7 +253,7 @@ def tell_kernels(kernels: Iterable[Mapping[str, str]]) -> None:
 def rivals(
     one: Source, known: Mapping[str, Source], best: Point | None, against: str
 ) -> list[tuple[str, str, str | None]]:
-    """(what it is, variant, params) of what the variant is compared with, each once."""
+    """The rivals of the variant, each once: (description, variant, params)."""
     found: list[tuple[str, str, str | None]] = []
     if one.parent in known and known[one.parent].backend == one.backend:
         found.append((f"its parent {one.parent}", one.parent, None))

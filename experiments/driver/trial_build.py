@@ -1,5 +1,5 @@
-"""The build of scripts/try: a copy of the usual build with only the variants that are compared, so that an edit compiles
-one unit; and the verification of a variant in it."""
+"""The build of scripts/try, and the verification of a variant in it. The build is a copy of the usual build with only
+the compared variants, so that an edit compiles one unit."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from xcorr.paths import ROOT, build_directory
 HELPERS = ROOT / "scripts/build"
 PROGRAMS = ("xcorr-bench", "tests/conformance/conformance")
 EMULATION = "tests/emulation/emulation-tests"
-SHARDS = 12  # of conformance, of which the first is run by default
+SHARDS = 12  # of conformance; the first one runs by default
 
 
 class Wrong(Exception):
-    """The variant, or what it is compared with, does not compute the problem rightly."""
+    """The variant or a rival gives a wrong result."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A variant's file as it stands, built or not. `units`: the generated files that are compiled of it, for `target`
-    where the file names one."""
+    """The source file of a variant, built or not. `units`: the generated files to compile. `target`: the GPU target
+    that the file names, or ""."""
 
     id: str
     path: Path
@@ -51,7 +51,7 @@ class Source:
 
 
 def sources() -> dict[str, Source]:
-    """Every variant of the tree by id."""
+    """The source file of every variant of the tree by id."""
     found = {}
     listed = _call([str(HELPERS / "stamp_sources.py"), "list", str(ROOT)], "listing variants")
     for line in listed.splitlines():
@@ -62,30 +62,24 @@ def sources() -> dict[str, Source]:
 
 
 class Build:
-    """A folder in which the variants that it is asked for are compiled. It begins as a copy of the usual build, whose
-    objects are then not compiled again."""
+    """A build folder with some variants. It begins as a copy of the usual build, so that its objects are not compiled
+    again."""
 
     def __init__(self, known: Iterable[Source], backend: str, arch: str | None = None, suffix: str = "") -> None:
         folder = resolved(Path(os.environ.get("XCORR_TRY_BUILD") or ROOT / "build-try"))
         self.folder = folder.with_name(folder.name + suffix)
         self.variants: set[str] = set()  # configured
-        self._units = sorted(
-            f"{unit}:{one.target}" for one in known for unit in one.units
-        )  # found when the build is configured
-        self._options = [
-            "-Dtests=true",
-            "-Dgrid=quick",
-            f"-Dcuda={'enabled' if backend == 'cuda' else 'disabled'}",
-            *([f"-Dgpu_arch={arch}"] if arch else []),
-        ]
+        self._units = sorted(f"{unit}:{one.target}" for one in known for unit in one.units)
+        cuda = f"-Dcuda={'enabled' if backend == 'cuda' else 'disabled'}"
+        self._options = ["-Dtests=true", "-Dgrid=quick", cuda, *([f"-Dgpu_arch={arch}"] if arch else [])]
 
     def make(self, variants: Iterable[str], targets: Sequence[str] = PROGRAMS) -> None:
-        """Bring targets up to date in a build that has these variants."""
+        """Builds targets with these variants."""
         self._configure(set(variants))
         _call([os.environ.get("NINJA", "ninja"), "-C", str(self.folder), *targets], "building")
 
     def _configure(self, variants: set[str]) -> None:
-        """Configure the build, unless it has these variants, perhaps among others, and nothing else has changed."""
+        """Configures the build unless it has these variants and nothing else has changed."""
         noted = self.folder / "try-state.json"
         state = json.loads(noted.read_text(encoding="utf-8")) if noted.is_file() else {}
         wanted = {"options": self._options, "units": self._units}
@@ -105,13 +99,13 @@ class Build:
 
 
 def _is_of_this_tree(folder: Path) -> bool:
-    """Whether a folder is a build of this tree that was configured."""
+    """Whether a folder is a configured build of this tree."""
     about = folder / "meson-info/meson-info.json"
     return about.is_file() and json.loads(about.read_text(encoding="utf-8"))["directories"]["source"] == str(ROOT)
 
 
 def _call(command: Sequence[str], what: str) -> str:
-    """What a command prints. UserError where it fails."""
+    """The output of a command. UserError where it fails."""
     try:
         done = subprocess.run(
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
@@ -125,7 +119,7 @@ def _call(command: Sequence[str], what: str) -> str:
 
 
 def resources(folder: Path, one: Source) -> list[dict[str, str]]:
-    """Registers, shared memory and occupancy of each kernel of a variant that was compiled; none of a CPU variant."""
+    """Registers, shared memory and occupancy of each kernel of a compiled variant; none for a CPU variant."""
     if one.backend == "cpu":
         return []
     table, seconds = folder / "try-resources.csv", folder / "try-seconds.csv"
@@ -136,7 +130,7 @@ def resources(folder: Path, one: Source) -> list[dict[str, str]]:
 
 
 def verify(build: Build, variant: str, device: str, thorough: bool) -> None:
-    """Run conformance of the variant; Wrong with its first failure."""
+    """Runs conformance of the variant. Wrong where it fails."""
     command = [str(build.folder / PROGRAMS[1]), "--device", device, "--variant", variant, "--shard"]
     for shard in range(1, SHARDS + 1) if thorough else [1]:
         said = _said([*command, str(shard), str(SHARDS)])
@@ -147,7 +141,7 @@ def verify(build: Build, variant: str, device: str, thorough: bool) -> None:
 
 
 def emulate(build: Build, variant: str) -> None:
-    """Run a kernel's conformance under the emulation, with the sanitizers; Wrong with its first failure."""
+    """Runs a kernel's conformance under the emulation, with the sanitizers. Wrong where it fails."""
     build.make([variant], [EMULATION])
     said = _said([str(build.folder / EMULATION), f"--gtest_filter=*Conformance*/{variant}"])
     if said.returncode != 0 or "[  PASSED  ]" not in said.stdout or "Running 0 tests" in said.stdout:
@@ -157,8 +151,8 @@ def emulate(build: Build, variant: str) -> None:
 
 
 def _said(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """How a program of the tests ended, and what it printed."""
-    # Threads that spin at a barrier make a machine that is not idle tens of times slower.
+    """The finished process of a test program, with its output."""
+    # On a busy machine, threads that spin at a barrier make the program tens of times slower.
     patient = {**os.environ, "OMP_WAIT_POLICY": "passive"}
     return subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=patient

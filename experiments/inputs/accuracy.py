@@ -1,4 +1,4 @@
-"""How far float32 outputs are from float64: as the paper reports it, and scaled by the norms."""
+"""Differences of float32 outputs from float64: relative, as in the paper, and divided by the norms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-# JPDC paper, section 5.6: its own run against a double-precision Python script.
+# JPDC paper, section 5.6: its program against a double-precision Python script.
 PAPER = {"mean_rel_diff": 2.39e-6, "max_rel_diff": 0.038, "variance_rel_diff": 8.49e-6}
 
 
@@ -14,9 +14,8 @@ PAPER = {"mean_rel_diff": 2.39e-6, "max_rel_diff": 0.038, "variance_rel_diff": 8
 class Accuracy:
     """Collects |out - ref| over pairs.
 
-    The relative difference divides by |ref| (zeros of ref left out): a few values near zero decide
-    its mean, maximum and variance. The norm-scaled one divides by |L| |R|, the largest value
-    possible.
+    The relative difference divides by |ref| and leaves out ref = 0; values near 0 dominate its statistics. The
+    norm-scaled difference divides by |L| |R|, the largest possible output.
     """
 
     elements: int = 0
@@ -29,7 +28,7 @@ class Accuracy:
     pairs: list[tuple[float, float, float]] = field(default_factory=list)
 
     def add(self, out: np.ndarray, reference: np.ndarray, norms: np.ndarray) -> None:
-        """`out`, `reference` (pairs x out_rows x out_cols); `norms` |L| |R| of each pair.
+        """Adds `out` and `reference` (pairs x out_rows x out_cols), with |L| |R| of each pair in `norms`.
 
         Appends (mean_rel_diff, max_rel_diff, norm_error) of each pair to `pairs`.
         """
@@ -64,7 +63,7 @@ class Accuracy:
 
 
 def distance_summary(error: np.ndarray) -> dict[str, float]:
-    """The `error_px` object of the summary; NaN entries (shift unknown) are left out."""
+    """The `error_px` object of the summary. NaN (unknown shift) does not count."""
     known = error[~np.isnan(error)]
     if not known.size:
         return {"count": 0}

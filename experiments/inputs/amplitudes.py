@@ -1,14 +1,14 @@
-"""series-amplitudes: at which amplitudes of the samples do variants in tf32 and half precision lose outputs?
+"""series-amplitudes: at which amplitudes do variants in tf32 and half precision lose outputs?
 
-Templates and signal are uniform noise of one amplitude, from 1e-6 to 1e4. An output is lost if it is not finite, or if its
-error, divided by the norms of the template and of the stretch of the signal, is larger than LOST.
+Templates and signal are uniform noise of one amplitude, from 1e-6 to 1e4. An output is lost if it is not finite, or if
+its error divided by the norms of the template and of the signal's window exceeds LOST.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ TABLE = "errors"
 COLUMNS = "variant precision params amplitude outputs lost max_error".split()
 PRECISIONS = ("tf32", "fp16")
 AMPLITUDES = tuple(10.0**exponent for exponent in range(-6, 5))
-LOST = 1e-3  # ten times what tf32 errs
+LOST = 1e-3  # ten times the error of tf32
 TEMPLATES, SAMPLES = 16, 256
 SHIFTS = {"smoke": 4096, "quick": 65_536, "paper": 1_000_000}
 
@@ -36,8 +36,8 @@ def request_of(preset: str) -> Problem:
 
 
 def normalised_errors(out: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Error of each output (templates x shifts) against float64, over the norms; `left` is templates x samples, `right`
-    the signal. Infinite where an output is not finite."""
+    """Error of each output against float64, divided by the norms (templates x shifts). `left`: templates x samples;
+    `right`: the signal. Infinite where an output is not finite."""
     left, right = left.astype(np.float64), right.astype(np.float64)
     samples = left.shape[1]
     squares = uniform_filter1d(right**2, samples, mode="constant")[samples // 2 :][: out.shape[1]]
@@ -51,7 +51,7 @@ def normalised_errors(out: np.ndarray, left: np.ndarray, right: np.ndarray) -> n
 
 
 def choose(context: common.Context, request: Problem) -> list[Job]:
-    """Variants in each of PRECISIONS in which they take the problem, of those asked for if there are any."""
+    """The variants, by default all, in each of PRECISIONS in which they compute the problem."""
     asked = [find_variant(context.variants, name) for name in context.requested] or context.variants
     jobs = []
     for variant in asked:
@@ -65,35 +65,33 @@ def compute(context: common.Context) -> int:
     request = request_of(context.preset)
     chosen = choose(context, request)
     if not chosen:
-        print(
-            f"{EXPERIMENT}: left out: no variant computes time series in {' or '.join(PRECISIONS)} on {context.device}"
-        )
-        return 0
+        raise common.LeftOut(f"no variant computes time series in {' or '.join(PRECISIONS)} on {context.device}")
     key = common.resume_key(context, {})
     if common.is_done(context, key, TABLE):
         return 0
     rng = np.random.default_rng([context.seed, 23])
     left = rng.uniform(-1, 1, (TEMPLATES, SAMPLES))
     right = rng.uniform(-1, 1, request.right[1])
-    rows: list[list[Any]] = []
+    rows: list[dict[str, Any]] = []
     for job in tqdm(chosen, desc=EXPERIMENT, unit="variant", disable=None, leave=False):
         for amplitude in AMPLITUDES:
             own = [(amplitude * side).astype(np.float32) for side in (left, right)]
             out = job.correlate(context.library, request, own[0][:, np.newaxis], own[1][np.newaxis, np.newaxis])
             errors = normalised_errors(out.reshape(TEMPLATES, -1), *own)
             lost, largest = int((errors > LOST).sum()), float(errors.max())
-            rows.append([job.variant, job.precision, job.params, amplitude, errors.size, lost, largest])
+            rows.append(
+                dict(zip(COLUMNS, (job.variant, job.precision, job.params, amplitude, errors.size, lost, largest)))
+            )
     facts = {"lost_beyond": LOST, "outputs": TEMPLATES * SHIFTS[context.preset]}
     common.write_artifacts(context, TITLE, key, COLUMNS, rows, [], {}, facts, TABLE)
     for job in chosen:
-        losses = [f"{row[3]:g}: {row[5]}" for row in rows if row[:2] == [job.variant, job.precision] and row[5]]
+        own_rows = [row for row in rows if (row["variant"], row["precision"]) == (job.variant, job.precision)]
+        losses = [f"{row['amplitude']:g}: {row['lost']}" for row in own_rows if row["lost"]]
         print(f"{EXPERIMENT}: {job.variant} {job.precision}: lost outputs by amplitude: {', '.join(losses) or 'none'}")
     return 0
 
 
-def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
-    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
-
+main = partial(common.run_main, EXPERIMENT, __doc__ or "", compute)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,10 +1,11 @@
 """image-autocorrelation: does R_max of an image's autocorrelation equal the length that the image was made with?
 
-Images whose spectrum is a ring have a C1D that is a Bessel function, so that R_max is 1.117 wavelengths, exactly. Of 20
-images a wavelength: R_max with the mean removed, R_max raw, and the length from the peak of the spectrum, which the ISS
-paper calls less accurate. A run whose largest error with the mean removed exceeds TOLERANCE fails (exit code 1). Then a
-series whose pattern grows, by every variant of the family: all must give the same R_max. Last an array-language loop, as
-the paper's MATLAB program, beside the variants on the same image.
+The C1D of an image whose spectrum is a ring is a Bessel function, so R_max is exactly 1.117 wavelengths. The experiment
+has three parts. `truth`: R_max with the mean removed, R_max of the raw image, and the length by the peak of the
+spectrum, which the ISS paper calls less accurate, for 20 images per wavelength. The run fails (exit code 1) where the
+error with the mean removed exceeds TOLERANCE. `growth`: a series whose wavelength grows; all variants of the family
+must find the same R_max. `loop`: the times of an array-language loop, as in the paper's MATLAB program, and of the
+variants on one image.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ EXPERIMENT, TITLE = "image-autocorrelation", "Length of a pattern by autocorrela
 TABLE = "lengths"
 COLUMNS = "case variant params rows cols radius wavelength seed mean known r_max index spectral seconds".split()
 FAMILY = "autocorrelation"
-LOOP = "array-language loop"  # in the place of a variant: numpy multiplies and sums, Python loops over the shifts
+LOOP = "array-language loop"  # its name in the column of variants
 TOLERANCE = 0.01  # of 80 images of 1500 x 750 the largest error is 0.7 %
 TRUE = J0_MAXIMUM / (2 * np.pi)  # R_max in wavelengths
-SAME_PIXELS = 0.01  # that the R_max of two variants may differ by
-REACH = 1.6  # the largest shift, in R_max
+SAME_PIXELS = 0.01  # largest difference between the R_max of two variants
+REACH = 1.6  # the largest shift as a multiple of R_max
 ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much a preset computes. `truth` images of so many `wavelengths` and `seeds`; `frames` that grow; `loop_radius`: the
-    largest shift of the array-language loop on an image of `truth`."""
+    """Amount of work of a preset. `truth`, `growing`: shapes of images. `frames`: length of the growing series.
+    `loop_radius`: largest shift of the array-language loop."""
 
     truth: tuple[int, int]
     wavelengths: tuple[float, ...]
@@ -63,8 +64,8 @@ FIGURE_RADIUS = 140
 
 
 def spectral_index(image: np.ndarray) -> float:
-    """Place of the peak of the power spectrum, averaged over directions, in cycles over the smaller side; to a fraction of
-    a bin by a parabola through the logarithms of three bins."""
+    """Position of the peak of the power spectrum's mean over directions, in cycles over the smaller side. A parabola
+    through the logarithms of three bins gives the fraction of a bin."""
     side = min(image.shape)
     values = image.astype(np.float64)
     power = np.abs(np.fft.rfft2(values - values.mean())) ** 2
@@ -78,7 +79,7 @@ def spectral_index(image: np.ndarray) -> float:
 
 
 def loop(image: np.ndarray, radius: int) -> np.ndarray:
-    """The half plane of outputs of an image by an array-language loop: whole-array products and sums, a shift at a time."""
+    """The half plane of outputs of an image: numpy multiplies and sums arrays, Python loops over the shifts."""
     rows, cols = image.shape
     out = np.empty((radius + 1, 2 * radius + 1), np.float32)
     for sy in range(radius + 1):
@@ -90,8 +91,8 @@ def loop(image: np.ndarray, radius: int) -> np.ndarray:
 
 
 def choose(context: common.Context, request: Problem) -> tuple[Job, list[Job]]:
-    """What auto takes, or the first that was asked for; and with it every variant of the family on the device, or all that
-    were asked for."""
+    """The variants that the user named, else the one that auto chooses and every other variant of the family on the
+    device; and the first of them."""
     if context.requested:
         jobs = common.requested_jobs(context, [request])
         return jobs[0], jobs
@@ -111,7 +112,7 @@ def correlate(context: common.Context, job: Job, frames: np.ndarray, radius: int
 
 
 def lengths(context: common.Context, job: Job, images: np.ndarray, radius: int) -> dict[str, list[dict[str, Any]]]:
-    """What autocorrelation.of_planes finds of 8-bit images, with the mean `removed` and `raw`."""
+    """Results of autocorrelation.of_planes for 8-bit images with the mean `removed` and for `raw` images."""
     kinds = {"removed": autocorrelation.without_mean(images), "raw": images.astype(np.float32)}
     return {kind: autocorrelation.of_planes(correlate(context, job, frames, radius)) for kind, frames in kinds.items()}
 
@@ -121,7 +122,7 @@ def radius_for(shape: tuple[int, int], wavelength: float) -> int:
 
 
 def truth(context: common.Context, size: Size, job: Job) -> list[dict[str, Any]]:
-    """A row a wavelength, seed and kind."""
+    """A row for each wavelength, seed and kind."""
     rows = []
     cases = [(wavelength, seed) for wavelength in size.wavelengths for seed in range(1, size.seeds + 1)]
     for wavelength, seed in tqdm(cases, desc=EXPERIMENT, unit="image", disable=None, leave=False):
@@ -142,7 +143,7 @@ def shown(job: Job, shape: tuple[int, int], radius: int) -> dict[str, Any]:
 
 
 def growth(context: common.Context, size: Size, jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """A row a variant and frame of a series whose wavelength grows by GROWTH a frame; `seed` is the frame."""
+    """A row for each variant and frame of the series; `seed` is the number of the frame."""
     wavelengths = [FIRST_WAVELENGTH + GROWTH * frame for frame in range(size.frames)]
     images = np.stack(
         [
@@ -161,7 +162,7 @@ def growth(context: common.Context, size: Size, jobs: Sequence[Job]) -> list[dic
 
 
 def peers(context: common.Context, size: Size, jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """Seconds of the array-language loop and of each variant on one image: the least of ROUNDS, in which all take turns."""
+    """Seconds of the array-language loop and of each variant on one image: the shortest of ROUNDS interleaved calls."""
     rng = np.random.default_rng([context.seed, 5])
     image = autocorrelation.ring_image(size.truth, 20.0, rng).astype(np.float32)
     radius = size.loop_radius
@@ -199,7 +200,7 @@ def previews(context: common.Context, size: Size, job: Job) -> dict[str, np.ndar
 
 
 def wrong(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """What must not be: one line each."""
+    """A line for each result that is not allowed."""
     found = []
     for row in rows:
         if row["case"] == "truth" and row["mean"] == "removed":
@@ -226,14 +227,10 @@ def compute(context: common.Context) -> int:
         print(f"error: {EXPERIMENT}: {len(mistakes)} wrong; {mistakes[0]}", file=sys.stderr)
         return 1
     facts = {"tolerance": TOLERANCE, "same_pixels": SAME_PIXELS, "prominence": autocorrelation.PROMINENCE}
-    cells = [[row.get(name, "") for name in COLUMNS] for row in rows]
-    common.write_artifacts(context, TITLE, key, COLUMNS, cells, [], previews(context, size, first), facts, TABLE)
-    return 0
+    return common.write_artifacts(context, TITLE, key, COLUMNS, rows, [], previews(context, size, first), facts, TABLE)
 
 
-def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
-    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
-
+main = partial(common.run_main, EXPERIMENT, __doc__ or "", compute)
 
 if __name__ == "__main__":
     sys.exit(main())

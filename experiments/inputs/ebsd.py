@@ -1,19 +1,18 @@
 """real-ebsd: displacement of tiles of electron backscatter patterns, the JPDC paper's application.
 
-Section 5.6 of the paper: one reference pattern and 50 deformed ones, 86 tiles of 96 x 96 each,
-n-to-mn 86:4300, float32 against float64. Two datasets: a seeded generator with known sub-pixel
-shifts, and nickel patterns tiled likewise, where noisy crops of the reference at whole-pixel
-offsets have known shifts and the other measured patterns have none. Tiles are band-passed, the
-left ones tapered (experiments/inputs/patterns.py). The displacements are those of peaks, by the
-variant that auto takes for this result; surfaces are made for the comparison with float64.
+Section 5.6 of the paper: one reference pattern and 50 deformed patterns, 86 tiles of 96 x 96 each, n-to-mn 86:4300,
+float32 against float64. There are two datasets. The patterns of a seeded generator have known sub-pixel shifts. Of the
+nickel patterns, noisy crops of the reference at whole-pixel offsets have known shifts, and the other measured patterns
+have none. Tiles are band-passed, and the left tiles are tapered (experiments/inputs/patterns.py). The displacements are
+peaks of the variant that auto chooses for this result. Surfaces are computed for the comparison with float64.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,6 +40,7 @@ LAYOUTS = {
 }  # grid and tile, patterns
 DEFINITION_LIMIT_S = {"smoke": 2.0, "quick": 10.0, "paper": 120.0}
 REFERENCE_CHUNK_BYTES = 64 << 20
+GENERATOR = "seeded generator experiments/inputs/patterns.py"
 NICKEL_TILE, NICKEL_STEP, NICKEL_MARGIN = 32, 9, 5
 NICKEL_REFERENCE = 4  # the middle of 3 x 3 scan points
 NICKEL_OFFSETS = ((0, 0), (2, 1), (-1, 3), (4, -2), (-3, -4), (0, 5), (-5, 0), (3, 3))
@@ -50,16 +50,19 @@ PREVIEW_PATTERN = 1
 
 @dataclass
 class Tiles:
-    """A dataset ready for correlation."""
+    """A dataset, prepared for correlation."""
 
-    name: str
-    facts: dict[str, Any]  # of the summary: title, source, licence ...
+    facts: dict[str, Any]  # for the summary: title, source, licence and so on
     left: np.ndarray  # tiles x rows x cols float32
-    right: np.ndarray  # tiles*patterns x rows x cols float32, grouped by tile
+    right: np.ndarray  # (tiles * patterns) x rows x cols float32, grouped by tile
     centres: np.ndarray  # tiles x 2, (y, x) in the pattern
-    shifts: np.ndarray  # tiles x patterns x 2, (sy, sx), NaN where not known
+    shifts: np.ndarray  # tiles x patterns x 2: (sy, sx), NaN where unknown
     pattern_shape: tuple[int, int]
     previews: tuple[np.ndarray, np.ndarray]
+
+    @property
+    def name(self) -> str:
+        return str(self.facts["dataset"])
 
     @property
     def patterns(self) -> int:
@@ -72,7 +75,7 @@ class Tiles:
 
 
 def synthetic_tiles(preset: str, seed: int) -> Tiles:
-    """The generator's patterns with known shifts."""
+    """Patterns of the generator with known shifts."""
     layout, count = LAYOUTS[preset]
     generator = patterns.Generator(layout, seed)
     shifts = patterns.known_shifts(layout, count, seed)
@@ -91,33 +94,18 @@ def synthetic_tiles(preset: str, seed: int) -> Tiles:
         right[tile] = patterns.band_pass(deformed)
         whole[0, y : y + side, x : x + side] = reference
         whole[1, y : y + side, x : x + side] = deformed[PREVIEW_PATTERN]
-    facts = {
-        "title": f"synthetic FeAl, {layout.tiles} tiles of {side}x{side}, {count} patterns",
-        "substituted": False,
-        "note": "",
-        "source": "seeded generator experiments/inputs/patterns.py",
-        "licence": "MIT",
-        "citation": "",
-        "sha256": "",
-    }
-    return Tiles(
-        "synthetic",
-        facts,
-        left,
-        right.reshape(-1, side, side),
-        np.array(layout.corners) + side / 2,
-        shifts,
-        layout.pattern_shape,
-        (whole[0], whole[1]),
-    )
+    title = f"synthetic FeAl, {layout.tiles} tiles of {side}x{side}, {count} patterns"
+    own = {"dataset": "synthetic", "title": title, "substituted": False}
+    facts = datasets.NICKEL.twin_facts("", GENERATOR) | own
+    centres, flat = np.array(layout.corners) + side / 2, right.reshape(-1, side, side)
+    return Tiles(facts, left, flat, centres, shifts, layout.pattern_shape, (whole[0], whole[1]))
 
 
 def nickel_tiles(stack: np.ndarray, facts: dict[str, Any], seed: int) -> Tiles:
     """3 x 3 overlapping tiles of `stack` (9 x 60 x 60).
 
-    Rights of a tile: the reference pattern at NICKEL_OFFSETS with fresh noise (a left tile at (y,
-    x) against a crop at (y - sy, x - sx): shift known), then the eight other measured patterns at
-    (y, x).
+    The right matrices of a tile at (y, x) are crops of the reference with new noise at (y - sy, x - sx) for each (sy,
+    sx) of NICKEL_OFFSETS, which is the known shift, and then the eight other measured patterns at (y, x).
     """
     side = NICKEL_TILE
     corners = [(NICKEL_MARGIN + NICKEL_STEP * i, NICKEL_MARGIN + NICKEL_STEP * j) for i in range(3) for j in range(3)]
@@ -136,64 +124,36 @@ def nickel_tiles(stack: np.ndarray, facts: dict[str, Any], seed: int) -> Tiles:
     sy, sx = NICKEL_OFFSETS[PREVIEW_PATTERN]
     rows, cols = (np.clip(np.arange(60) - shift, 0, 59) for shift in (sy, sx))
     moved = reference[np.ix_(rows, cols)] + rng.normal(0, NICKEL_NOISE, reference.shape)
-    return Tiles(
-        "nickel",
-        facts,
-        patterns.taper(patterns.band_pass(np.stack(left))).astype(np.float32),
-        patterns.band_pass(np.stack(right)).astype(np.float32),
-        np.array(corners) + side / 2,
-        shifts,
-        reference.shape,
-        (show_bands(reference), show_bands(moved)),
-    )
+    lefts = patterns.taper(patterns.band_pass(np.stack(left))).astype(np.float32)
+    rights = patterns.band_pass(np.stack(right)).astype(np.float32)
+    shown = (show_bands(reference), show_bands(moved))
+    return Tiles(facts, lefts, rights, np.array(corners) + side / 2, shifts, reference.shape, shown)
 
 
 def show_bands(pattern: np.ndarray) -> np.ndarray:
-    """`pattern` slightly smoothed and without its smooth background, for the eye."""
+    """A slightly smoothed `pattern` without its smooth background, for figures."""
     return gaussian_filter(pattern, 0.8) - gaussian_filter(pattern, 8)
 
 
 def load_nickel(context: common.Context) -> tuple[np.ndarray, dict[str, Any]]:
-    """Nickel patterns (9 x 60 x 60) and their facts; patterns of the generator where there are
-    none."""
-    dataset = datasets.NICKEL
-    try:
-        stack = datasets.nickel_patterns(datasets.fetch(dataset, context.cache, context.offline))
-        print(f"data: {dataset.credit}")
-        return stack, {
-            "title": dataset.title,
-            "substituted": False,
-            "note": "",
-            "source": dataset.source,
-            "licence": dataset.licence,
-            "citation": dataset.citation,
-            "sha256": dataset.sha256,
-        }
-    except datasets.Unavailable as reason:
-        note = f"synthetic twin in place of {dataset.name}: {reason}"
-        print(f"data: {note}")
+    """Nickel patterns or those of the generator (9 x 60 x 60), and their entry in the summary."""
+
+    def twin() -> np.ndarray:
         generator = patterns.Generator(patterns.Layout(3, 3, 60), context.seed + 1)
         offsets = np.random.default_rng([context.seed, 9]).uniform(-3, 3, (9, 2))
-        stack = np.stack(list(generator.deformed(2, offsets)))  # a tile of a larger detector
-        return stack, {
-            "title": f"synthetic twin of {dataset.title}",
-            "substituted": True,
-            "note": note,
-            "source": "seeded generator experiments/inputs/patterns.py",
-            "licence": "MIT",
-            "citation": "",
-            "sha256": "",
-        }
+        return np.stack(list(generator.deformed(2, offsets)))  # a tile of a larger detector
+
+    return context.load(datasets.NICKEL, datasets.nickel_patterns, twin, GENERATOR)
 
 
 class Measured:
-    """What a variant gave on a dataset: peaks, accuracy, seconds, over the first pairs."""
+    """Peaks, accuracy and seconds of a variant on the first pairs of a dataset."""
 
     def __init__(self, job: stream.Job, algorithm_class: str, result: str = "surface"):
         self.job, self.algorithm_class, self.result_kind = job, algorithm_class, result
         self.accuracy, self.seconds = Accuracy(), 0.0
         self.peaks: list[Peaks] = []
-        self.chunks: int | None = None  # how many to cover; None: not known yet
+        self.chunks: int | None = None  # number of chunks to cover; None: not known yet
 
     def result(self) -> Peaks:
         return concatenate(self.peaks)
@@ -205,10 +165,10 @@ def norm(stack: np.ndarray) -> np.ndarray:
 
 
 def measure(context: common.Context, tiles: Tiles, jobs: list[stream.Job]) -> list[Measured]:
-    """Runs each variant on the dataset, chunk by chunk beside the float64 reference.
+    """Runs each variant and the float64 reference on the dataset, chunk by chunk.
 
-    A definition-based variant that was not asked for by name covers as many chunks as its first one
-    predicts to fit DEFINITION_LIMIT_S.
+    A definition-based variant that the user did not name stops after the number of chunks that fit into
+    DEFINITION_LIMIT_S by the time of the first chunk.
     """
     library, request = context.library, tiles.request
     facts = library.describe(request)
@@ -222,26 +182,13 @@ def measure(context: common.Context, tiles: Tiles, jobs: list[stream.Job]) -> li
     )
     with tqdm(total=facts.pairs, desc=f"{EXPERIMENT} {tiles.name}", unit="pair", disable=None, leave=False) as bar:
         for number, (chunk, reference) in enumerate(references):
-            part = Problem(
-                request.form,
-                request.left,
-                request.right,
-                chunk.lefts.stop - chunk.lefts.start,
-                chunk.rights.stop - chunk.rights.start,
-            )
+            counts = (chunk.lefts.stop - chunk.lefts.start, chunk.rights.stop - chunk.rights.start)
+            part = Problem(request.form, request.left, request.right, *counts)
             for each in measured:
                 if each.chunks is not None and number >= each.chunks:
                     continue
                 start = time.perf_counter()
-                out = library.correlate(
-                    part,
-                    tiles.left[chunk.lefts],
-                    tiles.right[chunk.rights],
-                    variant=each.job.variant,
-                    params=each.job.params,
-                    precision=each.job.precision,
-                    device=each.job.device,
-                )
+                out = each.job.correlate(library, part, tiles.left[chunk.lefts], tiles.right[chunk.rights])
                 seconds = time.perf_counter() - start
                 each.seconds += seconds
                 each.accuracy.add(out, reference, norms[chunk.first : chunk.first + chunk.pairs])
@@ -253,7 +200,8 @@ def measure(context: common.Context, tiles: Tiles, jobs: list[stream.Job]) -> li
 
 
 def measure_peaks(context: common.Context, tiles: Tiles) -> tuple[Measured, Choice]:
-    """Peaks of the whole dataset by what auto takes for them; on a GPU the second of two runs is timed."""
+    """Peaks of the whole dataset by the variant that auto chooses for them. On a GPU the second of two runs is
+    timed."""
     library, request = context.library, replace(tiles.request, fields=replace(tiles.request.fields, result="peak"))
     choice = Auto(library, context.device).choose(request)
     job = stream.Job(choice.variant, choice.params, "fp32", context.device)
@@ -268,49 +216,28 @@ def measure_peaks(context: common.Context, tiles: Tiles) -> tuple[Measured, Choi
     return measured, choice
 
 
-def rows_of(tiles: Tiles, measured: Measured) -> tuple[list[list[Any]], dict[str, Any]]:
+def rows_of(context: common.Context, tiles: Tiles, measured: Measured) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Table rows of a variant, and its entry of the summary."""
     found, count = measured.result(), tiles.patterns
     rows, pairs = [], len(found.sy)
     known = tiles.shifts.reshape(-1, 2)[:pairs]
     error = np.hypot(found.sub_sy - known[:, 0], found.sub_sx - known[:, 1])
+    shared = {"dataset": tiles.name, "substituted": int(tiles.facts["substituted"]), "result": measured.result_kind}
+    shared |= {"variant": measured.job.variant, "precision": measured.job.precision}
+    nothing = (np.nan,) * 3
     for pair in range(pairs):
         tile = pair // count
-        rows.append(
-            [
-                tiles.name,
-                int(tiles.facts["substituted"]),
-                measured.job.variant,
-                measured.job.precision,
-                pair,
-                tile,
-                pair % count,
-                "measured" if np.isnan(known[pair, 0]) else "known",
-                *map(float, tiles.centres[tile]),
-                *map(float, known[pair]),
-                int(found.sy[pair]),
-                int(found.sx[pair]),
-                float(found.value[pair]),
-                float(found.sub_sy[pair]),
-                float(found.sub_sx[pair]),
-                float(found.peak_to_second[pair]),
-                float(error[pair]),
-                *(measured.accuracy.pairs[pair] if measured.accuracy.pairs else [np.nan] * 3),
-                measured.result_kind,
-            ]
-        )
-    job = measured.job
-    return rows, {
-        "variant": job.variant,
-        "params": job.params,
-        "precision": job.precision,
-        "algorithm_class": measured.algorithm_class,
-        "result": measured.result_kind,
-        "pairs": pairs,
-        "seconds": measured.seconds,
-        "error_px": distance_summary(error),
-        "float32_vs_float64": measured.accuracy.summary() if measured.accuracy.pairs else {},
-    }
+        place: dict[str, Any] = {"pair": pair, "tile": tile, "pattern": pair % count}
+        place |= zip(("centre_y", "centre_x"), map(float, tiles.centres[tile]))
+        place |= zip(("known_sy", "known_sx"), map(float, known[pair]))
+        kind = "measured" if np.isnan(known[pair, 0]) else "known"
+        differences = measured.accuracy.pairs[pair] if measured.accuracy.pairs else nothing
+        place |= zip(("mean_rel_diff", "max_rel_diff", "norm_error"), differences)
+        rows.append({**shared, **place, "kind": kind, **common.peak_cells(found, pair), "error_px": float(error[pair])})
+    accuracy = measured.accuracy.summary() if measured.accuracy.pairs else {}
+    facts = {"result": measured.result_kind, "pairs": pairs, "seconds": measured.seconds}
+    entry = {**context.entry_of(measured.job), **facts, "error_px": distance_summary(error)}
+    return rows, {**entry, "float32_vs_float64": accuracy}
 
 
 def compute(context: common.Context) -> int:
@@ -321,7 +248,7 @@ def compute(context: common.Context) -> int:
     layout, _ = LAYOUTS[context.preset]
     both = (nickel_tiles(stack, facts, context.seed), synthetic_tiles(context.preset, context.seed))
     jobs = common.choose_jobs(context, [tiles.request for tiles in both], definition=True)
-    rows: list[list[Any]] = []
+    rows: list[dict[str, Any]] = []
     summaries, wrong = [], []
     previews: dict[str, Any] = {}
     for tiles in both:
@@ -334,7 +261,7 @@ def compute(context: common.Context) -> int:
             everything.append(peaks)
             main = choice.variant
         for measured in everything:
-            table, entry = rows_of(tiles, measured)
+            table, entry = rows_of(context, tiles, measured)
             if measured in surfaces and main == measured.job.variant:
                 table = []  # its peaks have the rows
             if measured not in surfaces:
@@ -342,65 +269,41 @@ def compute(context: common.Context) -> int:
             rows += table
             entries.append(entry)
             wrong += report(tiles, entry)
-        summaries.append(
-            {
-                "dataset": tiles.name,
-                **tiles.facts,
-                "pattern_shape": list(tiles.pattern_shape),
-                "tile_shape": list(tiles.left.shape[1:]),
-                "tiles": len(tiles.left),
-                "patterns": tiles.patterns,
-                "pairs": len(tiles.right),
-                "window": "full",
-                "preview_pattern": PREVIEW_PATTERN,
-                "main": main,
-                "variants": entries,
-            }
-        )
+        shapes = {"pattern_shape": list(tiles.pattern_shape), "tile_shape": list(tiles.left.shape[1:])}
+        counts = {"tiles": len(tiles.left), "patterns": tiles.patterns, "pairs": len(tiles.right), "window": "full"}
+        drawn = {"preview_pattern": PREVIEW_PATTERN, "main": main}
+        summaries.append({**tiles.facts, **shapes, **counts, **drawn, "variants": entries})
         for name, image in zip(("reference", "deformed"), tiles.previews):
             previews[f"{tiles.name}_{name}"], scale = common.preview(image)
         previews[f"{tiles.name}_scale"] = np.float64(scale)
         previews[f"{tiles.name}_tile"] = np.array(tiles.left.shape[1:])
-    common.write_artifacts(context, TITLE, key, COLUMNS, rows, summaries, previews, {"paper": PAPER})
-    if wrong:
-        context.path("summary.json").unlink(missing_ok=True)  # so that it is not resumed
-        for line in wrong:
-            print(f"error: {EXPERIMENT}: {line}", file=sys.stderr)
-        return 1
-    return 0
+    extra = {"paper": PAPER}
+    return common.write_artifacts(context, TITLE, key, COLUMNS, rows, summaries, previews, extra, mistakes=wrong)
 
 
 def same_position(one: Peaks, other: Peaks) -> float:
-    """Share of the pairs of both whose peak is at the same shift."""
+    """Fraction of the common pairs with the same integer peak."""
     both = min(len(one.sy), len(other.sy))
     return float(np.mean((one.sy[:both] == other.sy[:both]) & (one.sx[:both] == other.sx[:both])))
 
 
 def report(tiles: Tiles, entry: dict[str, Any]) -> list[str]:
-    """Prints a variant's result; the complaints, if the known shifts are not found at all."""
+    """Prints a variant's result. The lines that are returned say where the known shifts are not found."""
     error, accuracy = entry["error_px"], entry["float32_vs_float64"]
-    of_float64 = (
-        f"float32 against float64: mean relative difference {accuracy['mean_rel_diff']:.2e}, norm-scaled at most "
-        f"{accuracy['norm_scaled_max']:.1e}"
-        if accuracy
-        else f"{entry['result']}, {entry['same_position']:.2%} at the shift of the surface's, {entry['seconds']:.3g} s with transfers"
-    )
-    print(
-        f"{EXPERIMENT}: {tiles.name}{' (synthetic twin)' if tiles.facts['substituted'] else ''}, "
-        f"{entry['variant']}, {entry['pairs']} pairs: error median {error['median']:.3f}, 95 % "
-        f"within {error['p95']:.3f} pixel; {of_float64}"
-    )
-    if error["median"] > 0.5:
-        return [
-            f"{tiles.name}, {entry['variant']}: median error {error['median']:.2f} pixel against "
-            "the known shifts; half a pixel is allowed"
-        ]
-    return []
+    if accuracy:
+        mean, largest = accuracy["mean_rel_diff"], accuracy["norm_scaled_max"]
+        more = f"float32 against float64: mean relative difference {mean:.2e}, norm-scaled at most {largest:.1e}"
+    else:
+        same = f"{entry['same_position']:.2%} at the shift of the surface's"
+        more = f"{entry['result']}, {same}, {entry['seconds']:.3g} s with transfers"
+    data = f"{tiles.name}{' (synthetic twin)' if tiles.facts['substituted'] else ''}"
+    distances = f"error median {error['median']:.3f}, 95 % within {error['p95']:.3f} pixel"
+    print(f"{EXPERIMENT}: {data}, {entry['variant']}, {entry['pairs']} pairs: {distances}; {more}")
+    wrong = f"median error {error['median']:.2f} pixel against the known shifts; half a pixel is allowed"
+    return [f"{tiles.name}, {entry['variant']}: {wrong}"] if error["median"] > 0.5 else []
 
 
-def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
-    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
-
+main = partial(common.run_main, EXPERIMENT, __doc__ or "", compute)
 
 if __name__ == "__main__":
     sys.exit(main())

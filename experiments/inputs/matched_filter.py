@@ -1,4 +1,4 @@
-"""Templates along a signal in float64: scores, thresholds and events. It shares no code with the library."""
+"""Templates along a signal in float64: scores, thresholds and events. The library uses none of this code."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ SCALE = 1.4826  # median absolute deviations to standard deviations of normal no
 
 
 def band_pass(samples: np.ndarray, rate_hz: float) -> np.ndarray:
-    """`samples` (... x time) within BAND_HZ, without a change of phase; their mean is gone."""
+    """`samples` (... x time) filtered to BAND_HZ without a phase shift or a mean."""
     sections = butter(4, BAND_HZ, "bandpass", fs=rate_hz, output="sos")
     return sosfiltfilt(sections, samples - samples.mean(axis=-1, keepdims=True), axis=-1)
 
 
 def zncc(template: np.ndarray, signal: np.ndarray) -> np.ndarray:
-    """The score of `template` (channels x T) at every shift of `signal` (channels x S): S - T + 1 of them, float64.
+    """S - T + 1 float64 scores of `template` (channels x T) along `signal` (channels x S).
 
-    Means and norms are of all channels together, as docs/design.md says of zncc. No stretch may be constant.
+    Means and norms are over all channels (docs/design.md). No window may be constant.
     """
     length = template.shape[1]
     left = np.asarray(template, np.float64) - template.mean(dtype=np.float64)
@@ -45,11 +45,11 @@ class Level:
     mad: float
 
     def of(self, score: Any) -> Any:
-        """How many MAD a score, or each of an array, lies above the median."""
+        """Distance of a score, or of each in an array, above the median, in MAD."""
         return (score - self.median) / self.mad
 
     def at(self, mads: float) -> float:
-        """The score that lies so many MAD above the median."""
+        """The score `mads` MAD above the median."""
         return self.median + mads * self.mad
 
 
@@ -59,7 +59,7 @@ def level(scores: np.ndarray) -> Level:
 
 
 def events(shifts: np.ndarray, apart: int) -> np.ndarray:
-    """First shifts of groups of detections: sorted `shifts` of which a group has no gap of more than `apart`."""
+    """First shift of each group of sorted `shifts`. A gap of more than `apart` separates groups."""
     if not len(shifts):
         return np.zeros(0, np.int64)
     starts = np.flatnonzero(np.diff(shifts) > apart) + 1
@@ -67,15 +67,15 @@ def events(shifts: np.ndarray, apart: int) -> np.ndarray:
 
 
 def stretched(samples: np.ndarray, channels: int, length: int, rng: np.random.Generator) -> np.ndarray:
-    """`channels` x `length` of noise of unit scale from the samples of one component: a stretch of its own for each
-    channel, and where these are shorter, blocks of the stretch in a random order with smooth joints."""
+    """`channels` x `length` of noise with unit scale from the samples of one component. Each channel uses another part
+    of the samples. Where a part is shorter than `length`, its blocks follow in random order with smooth joints."""
     part = len(samples) // channels
     scaled = samples / (SCALE * np.median(np.abs(samples)))
     stretches = scaled[: channels * part].reshape(channels, part)
     if length <= part:
         return stretches[:, :length].copy()
     block, joint = min(16384, part // 2), min(1024, part // 4)
-    fade = np.sin(0.5 * np.pi * (np.arange(joint) + 0.5) / joint)  # with its mirror image: the power stays
+    fade = np.sin(0.5 * np.pi * (np.arange(joint) + 0.5) / joint)  # the squares of it and of its mirror image sum to 1
     out = np.zeros((channels, length + block))
     for channel, stretch in enumerate(stretches):
         for at in range(0, length, block - joint):

@@ -1,9 +1,8 @@
 """Electron backscatter patterns with known sub-pixel shifts, and their preparation for correlation.
 
-A pattern is kinematic: the Kossel cones of a B2 FeAl crystal (the alloy of the JPDC paper, figure
-24) at 20 kV on a flat detector, smooth bright bands two Bragg angles wide over a smooth
-background. It is evaluated as a function of position, so a tile can be shifted by any fraction of
-a pixel exactly, without interpolation. The background belongs to the detector and does not move.
+A pattern shows the Kossel cones of a B2 FeAl crystal (the alloy of figure 24 of the JPDC paper) at 20 kV on a flat
+detector: smooth bright bands two Bragg angles wide on a smooth background. It is a function of the position, so a tile
+is shifted by any fraction of a pixel without interpolation. The background belongs to the detector and does not move.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ REFERENCE_FRAMES = 4  # the reference is averaged over this many exposures
 
 @dataclass(frozen=True)
 class Layout:
-    """Tiles of `tile` x `tile` pixels on a grid without its four corners; the detector is round."""
+    """Tiles of `tile` x `tile` pixels on a grid without its four corners, since the detector is round."""
 
     grid_rows: int
     grid_cols: int
@@ -55,8 +54,8 @@ class Layout:
 def known_shifts(layout: Layout, patterns: int, seed: int) -> np.ndarray:
     """Shift (sy, sx) in pixels of each tile in each pattern: tiles x patterns x 2.
 
-    Each pattern has a displacement, up to 2 % of a tile, and a displacement gradient, up to 2.5 %
-    of a tile at the rim: smooth over the pattern, as strain and rotation are.
+    The displacement of a pattern is constant, up to 2 % of a tile, plus a gradient, up to 2.5 % of a tile at the rim,
+    as strain and rotation cause.
     """
     rng = np.random.default_rng([seed, 2])
     centre = (np.array(layout.corners) + layout.tile / 2) / np.array(layout.pattern_shape) * 2 - 1
@@ -85,14 +84,13 @@ class Generator:
         self._distance = 0.6 * cols  # of the detector, in pixels
 
     def _bands_near(self, corner: tuple[int, int]) -> np.ndarray:
-        """Indices of the bands that come within three Bragg angles of the tile's circle, or so."""
+        """Indices of the bands within about three Bragg angles of the tile's circumscribed circle."""
         middle = self._directions(corner, np.zeros(2))[:, self.layout.tile // 2, self.layout.tile // 2]
         margin = self.layout.tile / self._distance
         return np.flatnonzero(np.abs(self._normals @ middle) < 3 * self._sines + margin)
 
     def _directions(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
-        """Unit vectors from the source to the pixels of a tile shifted by -shift: 3 x tile x
-        tile."""
+        """Unit vectors from the source to the pixels of a tile shifted by -shift: 3 x tile x tile."""
         steps = np.arange(self.layout.tile)
         dy = (corner[0] + steps - shift[0] - self._centre[0])[:, np.newaxis]
         dx = (corner[1] + steps - shift[1] - self._centre[1])[np.newaxis, :]
@@ -100,22 +98,19 @@ class Generator:
         return np.stack([dx * scale, dy * scale, self._distance * scale])
 
     def bands(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
-        """Intensity of the bands in the tile at `corner`, shifted by `shift` (sy, sx) pixels.
-
-        tile x tile float32; single precision places a band within 1e-4 pixel.
-        """
+        """Intensity of the bands, shifted by `shift` (sy, sx) pixels, in the tile at `corner`: tile x tile float32.
+        Single precision places a band within 1e-4 pixel."""
         near = self._bands_near(corner)
         directions = self._directions(corner, shift).reshape(3, -1).astype(np.float32)
-        # Sine of the angle to the plane, in Bragg angles: the band is where it is within -1 .. 1.
+        # Sine of the angle to the plane divided by that of the Bragg angle: the band is at -1 .. 1.
         normals = (self._normals[near] / self._sines[near, np.newaxis]).astype(np.float32)
         total = np.zeros(directions.shape[1], np.float32)
         for normal, strength in zip(normals, self._strengths[near].astype(np.float32)):
-            total += strength * _profile(normal @ directions)  # band by band: it stays in cache
+            total += strength * _profile(normal @ directions)  # band by band, so that the data stays in the cache
         return total.reshape(self.layout.tile, self.layout.tile)
 
     def _counts(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
-        """Expected detector counts of the tile at `corner`, its bands shifted by `shift` (sy,
-        sx)."""
+        """Expected detector counts of the tile at `corner` with its bands shifted by `shift` (sy, sx)."""
         steps = np.arange(self.layout.tile)
         y, x = (corner[0] + steps)[:, np.newaxis], (corner[1] + steps)[np.newaxis, :]
         rows, cols = self.layout.pattern_shape
@@ -123,20 +118,20 @@ class Generator:
         return background * (1 + 0.2 * self.bands(corner, shift))
 
     def reference(self, tile: int) -> np.ndarray:
-        """tile x tile float64 counts of the undeformed pattern, averaged over several exposures."""
+        """tile x tile float64 counts of the undeformed pattern, the mean of REFERENCE_FRAMES exposures."""
         rng = np.random.default_rng([self.seed, 4, tile])
         counts = self._counts(self.layout.corners[tile], np.zeros(2))
         return np.mean([_expose(counts, rng) for _ in range(REFERENCE_FRAMES)], axis=0)
 
     def deformed(self, tile: int, shifts: np.ndarray) -> Iterator[np.ndarray]:
-        """tile x tile uint8 counts for each (sy, sx) of `shifts`, one exposure each."""
+        """tile x tile uint8 counts of one exposure for each (sy, sx) of `shifts`."""
         rng = np.random.default_rng([self.seed, 5, tile])
         for shift in shifts:
             yield _expose(self._counts(self.layout.corners[tile], shift), rng).astype(np.uint8)
 
 
 def _equivalent(family: tuple[int, int, int]) -> list[tuple[int, int, int]]:
-    """Planes of a cubic family, one of each pair of opposite normals."""
+    """Planes of a cubic family, one for each pair of opposite normals."""
     every = {
         (signs[0] * h, signs[1] * k, signs[2] * l)
         for h, k, l in permutations(family)
@@ -146,11 +141,8 @@ def _equivalent(family: tuple[int, int, int]) -> list[tuple[int, int, int]]:
 
 
 def _profile(across: np.ndarray) -> np.ndarray:
-    """A band across: bright to one Bragg angle with the fringes of dynamical diffraction, dark
-    outside.
-
-    The second order is a narrower step to two Bragg angles. Mean near zero.
-    """
+    """Profile of a band: bright to one Bragg angle with the fringes of dynamical diffraction, then dark. The second
+    order is a lower step to two Bragg angles. The mean is near 0."""
     square = across * across
     edge = square * square
     edge *= edge
@@ -166,11 +158,10 @@ def _expose(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def band_pass(tiles: np.ndarray) -> np.ndarray:
-    """`tiles` (... x rows x cols) without background and pixel noise and with even contrast;
-    float64.
+    """`tiles` (... x rows x cols) without background and pixel noise and with even contrast; float64.
 
-    Gaussian blurs, in fractions of a side: details below 1/96 and above 1/8 are removed, contrast
-    is taken relative to that of a neighbourhood of 1/12. Zero mean, unit variance or so.
+    Gaussian blurs with a sigma in fractions of a side remove details below 1/96 and above 1/8, and divide by the
+    contrast within 1/12. The mean is 0, the variance about 1.
     """
 
     def blur(stack: np.ndarray, fraction: float) -> np.ndarray:
@@ -184,10 +175,10 @@ def band_pass(tiles: np.ndarray) -> np.ndarray:
 
 
 def taper(tiles: np.ndarray) -> np.ndarray:
-    """`tiles` weighted by a Hann window in y and x, then with zero mean.
+    """`tiles` weighted by a Hann window in y and x, with zero mean.
 
-    Done to the left only: what a shift moves out of the tile counts little, so the peak is not
-    drawn towards zero as it is between two tiles with hard edges.
+    Only left tiles are tapered. What a shift moves out of the tile then has little weight, so the peak is not biased
+    towards 0 as between two tiles with hard edges.
     """
     rows, cols = tiles.shape[-2:]
     weight = np.outer(*(np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in (rows, cols)))

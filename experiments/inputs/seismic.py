@@ -1,19 +1,19 @@
 """real-seismic: does a matched filter find in real noise what float64 finds?
 
-Templates are cut from the three components of a real earthquake. The whole earthquake is planted in real noise of another
-station, at seeded places and with falling amplitude. Every variant computes zncc along the signal and returns the scores
-that lie 8 MAD (median absolute deviations) above the median of their template. Against float64 of the same samples:
-the detections must be the same, but for scores within the bound of the precision class beside the threshold; values must
-lie within that bound; every planted event of at least 12 MAD must be among the detections. Otherwise the run fails (exit
-code 1). Events far from all planted ones are false: they are counted, for float64 too.
+Templates are cut from the three components of a real earthquake. The whole earthquake is planted in real noise of
+another station, at seeded places and with falling amplitude. Every variant computes zncc along the signal and returns
+the scores that lie 8 MAD (median absolute deviations) above the median of their template. The run fails (exit code 1)
+unless, against float64 of the same samples, the detections are the same, except for scores that differ from the
+threshold by less than the bound of the precision class; the values differ by less than this bound; and every planted
+event of at least 12 MAD is found. Events far from all planted events are false. They are counted, also for float64.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ EVENT = (6100, 7124)  # samples of the recorded earthquake from its first arriva
 THRESHOLD, REQUIRED = 8.0, 12.0  # MAD
 AMPLITUDES = (4.0, 0.1)  # of the first and the last planted event: rms of the strongest template over that of the noise
 CAPACITY = 1 << 18
-# Largest error of a score: that of harness/verdict/score_bounds.hpp for a drifting mean. Other classes are FP32 grade.
+# Largest error of a score, as in harness/verdict/score_bounds.hpp for a drifting mean. GRADE is for all other precisions.
 NARROW = {"tf32": 3e-4, "fp16": 3e-4, "bf16x3": 3e-4}
 GRADE = 1e-5
 PREVIEW = 3000  # samples
@@ -48,7 +48,7 @@ PREVIEW = 3000  # samples
 
 @dataclass(frozen=True)
 class Size:
-    """How much a preset computes: templates, samples of the signal, planted events."""
+    """Numbers of templates, of samples of the signal and of planted events."""
 
     templates: int
     signal: int
@@ -61,7 +61,7 @@ SIZES = {"smoke": Size(4, 120_000, 12), "quick": Size(16, 312_000, 24), "paper":
 
 @dataclass(frozen=True)
 class Case:
-    """Templates (n x channels x T) and signal (channels x S) in float32, and what was planted where."""
+    """Templates (n x channels x T) and signal (channels x S) in float32, and the planted events."""
 
     templates: np.ndarray
     signal: np.ndarray
@@ -79,9 +79,9 @@ class Case:
 
 
 def make_case(quiet: np.ndarray, event: np.ndarray, size: Size, seed: int) -> Case:
-    """From one component of noise and three of an earthquake, both at RATE_HZ."""
+    """The case of one component of noise and three components of an earthquake, both at RATE_HZ."""
     rng = np.random.default_rng([seed, 17])
-    edge = 1000  # samples that the filter spoils
+    edge = 1000  # samples at both ends that the filter distorts
     noise = matched_filter.band_pass(quiet, RATE_HZ)[edge:-edge]
     signal = matched_filter.stretched(noise, CHANNELS, size.signal, rng)
     whole = matched_filter.band_pass(event, RATE_HZ)[:, slice(*EVENT)]
@@ -99,7 +99,7 @@ def make_case(quiet: np.ndarray, event: np.ndarray, size: Size, seed: int) -> Ca
 
 @dataclass
 class Truth:
-    """Of one template: scores in float64, their level, and the shifts that lie above the threshold."""
+    """Scores of a template in float64, and their level."""
 
     scores: np.ndarray
     level: Level
@@ -119,8 +119,8 @@ def bound_of(precision: str) -> float:
 
 
 def judge(truth: Truth, shifts: np.ndarray, values: np.ndarray, bound: float) -> dict[str, Any]:
-    """What the detections of a template (shifts ascending) are against float64: how many differ, how many of them by more
-    than the bound allows, and the largest error of a value."""
+    """Compares the detections of a template (ascending shifts) with float64: the number that differ, the number that
+    the bound does not allow, and the largest error of a value."""
     reported = np.zeros(truth.scores.size, bool)
     reported[shifts] = True
     differ = np.flatnonzero(reported != (truth.scores >= truth.threshold))
@@ -135,15 +135,15 @@ def judge(truth: Truth, shifts: np.ndarray, values: np.ndarray, bound: float) ->
 
 
 def false_events(case: Case, shifts: np.ndarray) -> int:
-    """Groups of detections that touch no planted event."""
+    """The number of groups of detections that touch no planted event."""
     starts = matched_filter.events(shifts, SAMPLES)
     away = np.abs(starts[:, None] - case.places[None, :] - case.length // 2) > case.length // 2 + SAMPLES
     return int(away.all(axis=1).sum())
 
 
 def choose(context: common.Context, request: Problem) -> list[Job]:
-    """The variants asked for in each precision that they compute this in. Without any: all that return detections
-    themselves, and where there are none what auto takes for fp32. UserError where nothing computes it."""
+    """The variants that the user named, by default all that return detections themselves, in each precision in which
+    they compute the request. Without any, the variant that auto chooses for fp32. UserError where none computes it."""
     asked = [find_variant(context.variants, name) for name in context.requested]
     backend = context.device.partition(":")[0]
     own = [one for one in context.variants if one["backend"] == backend and "above" in one.get("results", ())]
@@ -175,60 +175,43 @@ def compute(context: common.Context) -> int:
     case = make_case(quiet, event, SIZES[context.preset], context.seed)
     jobs = choose(context, case.request)
     truths = find_truth(case)
-    rows: list[list[Any]] = []
+    rows: list[dict[str, Any]] = []
     results = []
     for job in tqdm(jobs, desc=EXPERIMENT, unit="variant", disable=None, leave=False):
         results.append(_measure(context, job, case, truths, rows))
     failed = [one for one in results if one["wrong"] or one["missed"]]
     summary = _summary(case, truths, results, whole=case.signal.shape[1] <= quiet.size // CHANNELS)
-    previews = _previews(case, truths)
-    common.write_artifacts(context, TITLE, key, COLUMNS, rows, [summary], previews, {"failed": len(failed)}, TABLE)
-    for one in failed:
-        print(
-            f"error: {EXPERIMENT}: {one['variant']} in {one['precision']}: {one['wrong']} detections or values differ from "
-            f"float64 by more than {one['bound']:g} (first at {one['first_wrong']}), {one['missed']} planted events of at "
-            f"least {REQUIRED:g} MAD are missing",
-            file=sys.stderr,
-        )
-    if failed:
-        context.path("summary.json").unlink(missing_ok=True)  # so that it is not resumed
-        return 1
-    for one in results:
+    mistakes = [
+        f"{one['variant']} in {one['precision']}: {one['wrong']} detections or values differ from float64 by more than "
+        f"{one['bound']:g} (first at {one['first_wrong']}), {one['missed']} planted events of at least {REQUIRED:g} MAD are missing"
+        for one in failed
+    ]
+    extra, previews = {"failed": len(failed)}, _previews(case, truths)
+    code = common.write_artifacts(context, TITLE, key, COLUMNS, rows, [summary], previews, extra, TABLE, mistakes)
+    for one in results if not failed else ():
         print(
             f"{EXPERIMENT}: {one['variant']} {one['precision']}: {one['detections']} detections as float64, {one['found']} of "
             f"{one['required']} planted events of at least {REQUIRED:g} MAD, {one['false_events']} false events "
             f"(float64: {summary['float64']['false_events']}), largest error {one['max_error']:.2g}"
         )
-    return 0
+    return code
 
 
 def _summary(case: Case, truths: list[Truth], results: list[dict[str, Any]], whole: bool) -> dict[str, Any]:
-    """The data set's entry in the summary. `whole`: no stretch of the noise was cut into blocks."""
+    """The dataset's entry in the summary. `whole`: no part of the noise was cut into blocks."""
     data = datasets.SEISMOGRAMS
     count, channels, samples = case.templates.shape
     length = case.signal.shape[1]
-    return {
-        "dataset": data.name,
-        "title": data.title,
-        "substituted": False,
-        "note": "The earthquake is planted in noise of another station and year. Each channel of the noise is a stretch of "
-        "one vertical component" + ("." if whole else ", its blocks in random order."),
-        "source": data.source,
-        "licence": data.licence,
-        "citation": data.citation,
-        "sha256": data.sha256,
-        "templates": count,
-        "channels": channels,
-        "samples": samples,
-        "signal": length,
-        "rate_hz": RATE_HZ,
-        "events": len(case.places),
-        "threshold_mad": THRESHOLD,
-        "required_mad": REQUIRED,
-        "problem": f"n-to-m/{channels}x{samples}/{channels}x{length}/{count}:1/valid/score=zncc/result={case.request.fields.result}",
-        "float64": _truth_facts(case, truths),
-        "variants": results,
-    }
+    note = (
+        "The earthquake is planted in noise of another station and year. Each channel of the noise is a stretch of "
+        "one vertical component" + ("." if whole else ", its blocks in random order.")
+    )
+    shapes = {"templates": count, "channels": channels, "samples": samples, "signal": length, "rate_hz": RATE_HZ}
+    events = {"events": len(case.places), "threshold_mad": THRESHOLD, "required_mad": REQUIRED}
+    fields = f"valid/score=zncc/result={case.request.fields.result}"
+    problem = f"n-to-m/{channels}x{samples}/{channels}x{length}/{count}:1/{fields}"
+    found = {"problem": problem, "float64": _truth_facts(case, truths), "variants": results}
+    return {**data.facts(), "note": note, **shapes, **events, **found}
 
 
 def _truth_facts(case: Case, truths: list[Truth]) -> dict[str, int]:
@@ -237,9 +220,9 @@ def _truth_facts(case: Case, truths: list[Truth]) -> dict[str, int]:
 
 
 def _measure(
-    context: common.Context, job: Job, case: Case, truths: list[Truth], rows: list[list[Any]]
+    context: common.Context, job: Job, case: Case, truths: list[Truth], rows: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Runs a job twice, of which the second is timed; appends a row for each template and planted event."""
+    """Runs a job twice and times the second run. Appends a row for each template and planted event."""
     scalar = scalar_type(job.precision)
     left: NDArray[Any] = case.templates.astype(scalar)
     right: NDArray[Any] = case.signal[np.newaxis].astype(scalar)
@@ -270,43 +253,23 @@ def _measure(
             planted += 1
             required += must
             hits += must and value is not None
-            rows.append(
-                [
-                    datasets.SEISMOGRAMS.name,
-                    0,
-                    job.variant,
-                    job.precision,
-                    number,
-                    event,
-                    float(amplitude),
-                    shift,
-                    mads,
-                    score,
-                    "" if value is None else value,
-                    "" if value is None else abs(value - score),
-                    int(value is not None),
-                    int(must),
-                ]
-            )
-    return {
-        "variant": job.variant,
-        "params": job.params,
-        "precision": job.precision,
-        "algorithm_class": context.library.variant(job.variant)["algorithm_class"],
-        "seconds": seconds,
-        "bound": bound,
-        "detections": len(found),
-        **total,
-        "planted": planted,
-        "required": required,
-        "found": hits,
-        "missed": required - hits,
-        "false_events": false,
-    }
+            point = {
+                "dataset": datasets.SEISMOGRAMS.name,
+                "substituted": 0,
+                "variant": job.variant,
+                "precision": job.precision,
+            }
+            planted_at = {"template": number, "event": event, "amplitude": float(amplitude), "known_sx": shift}
+            scored = {"mads": mads, "score": score, "found": int(value is not None), "required": int(must)}
+            returned = {} if value is None else {"value": value, "error": abs(value - score)}
+            rows.append({**point, **planted_at, **scored, **returned})
+    counts = {"planted": planted, "required": required, "found": hits, "missed": required - hits, "false_events": false}
+    timed = {"seconds": seconds, "bound": bound, "detections": len(found)}
+    return {**context.entry_of(job), **timed, **total, **counts}
 
 
 def _previews(case: Case, truths: list[Truth]) -> dict[str, Any]:
-    """Signal and scores around the planted event whose score is nearest to REQUIRED, of the strongest template."""
+    """Signal and scores of the strongest template around the planted event whose score is nearest to REQUIRED."""
     number = int((case.templates.astype(np.float64) ** 2).mean(axis=(1, 2)).argmax())
     truth, offset = truths[number], int(case.offsets[number])
     mads = np.array([truth.level.of(truth.scores[place + offset]) for place in case.places])
@@ -324,9 +287,7 @@ def _previews(case: Case, truths: list[Truth]) -> dict[str, Any]:
     }
 
 
-def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
-    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
-
+main = partial(common.run_main, EXPERIMENT, __doc__ or "", compute)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,10 +1,10 @@
 """template-tracking: is a template that moves through a sequence of frames followed within a fraction of a pixel?
 
-The frames are views of a photograph that moves by fractions of a pixel, with noise, and whose brightness and contrast
-change. In the case `shift` it does nothing else; in the case `rotation` it also turns about the template. The template is cut
-from the first frame. Its score zncc is computed at the shifts within REACH of where it was last, and the peak, to a fraction
-of a pixel by a parabola, is its new place. The search window is copied from the frame on the host: a GPU gets less than the
-frame, and every variant of zncc takes dense matrices. A run whose error exceeds that of TOLERANCES fails (exit code 1).
+The frames show a photograph that moves by fractions of a pixel, with noise and changing brightness and contrast. In the
+case `rotation` it also rotates about the template. The template is cut from the first frame. The new place of the
+template is the peak of its score zncc at the shifts within REACH of the last place; a parabola gives the fraction of a
+pixel. The search window is copied from the frame on the host, since every variant of zncc takes dense matrices, and a
+GPU then gets less data. The run fails (exit code 1) where the error exceeds TOLERANCES.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,11 @@ TABLE = "places"
 COLUMNS = "dataset substituted case variant params frame known_y known_x angle y x score error seconds".split()
 FRAME = (240, 320)
 TEMPLATE = (64, 64)
-REACH = 9  # pixels that the template may move from a frame to the next, either way
+REACH = 9  # pixels: largest motion in y and x between two frames
 NOISE = 4.0  # standard deviation, of 255
 TURN = 1.0  # degrees at most, in the case `rotation`
-# Pixels, root mean square of the distances. What stands out of the template lies beside its middle, by 22 pixels, so that a
-# turn by a degree moves the best place by 0.4 pixels.
+# Pixels, root mean square of the distances. The strongest detail of the template is 22 pixels from its middle, so a rotation
+# by a degree moves the best place by 0.4 pixels.
 TOLERANCES = {"shift": 0.15, "rotation": 0.4}
 FRAMES = {"smoke": 30, "quick": 200, "paper": 600}
 START = (110.0, 150.0)  # of the middle of the template in the first frame
@@ -39,7 +40,7 @@ START = (110.0, 150.0)  # of the middle of the template in the first frame
 
 @dataclass(frozen=True)
 class Motion:
-    """By frame: the middle of the template, its angle in degrees, contrast and brightness."""
+    """Arrays with an element per frame: the middle of the template, its angle in degrees, contrast and brightness."""
 
     y: np.ndarray
     x: np.ndarray
@@ -58,7 +59,7 @@ def motion(case: str, frames: int) -> Motion:
 
 
 def render(photo: np.ndarray, path: Motion, frame: int, rng: np.random.Generator) -> np.ndarray:
-    """A frame, FRAME pixels, float32: the photograph by cubic splines where the motion has brought it."""
+    """A frame, FRAME pixels, float32: the moved photograph, interpolated by cubic splines."""
     from scipy import ndimage
 
     y, x = np.mgrid[: FRAME[0], : FRAME[1]].astype(np.float64)
@@ -75,24 +76,24 @@ def render(photo: np.ndarray, path: Motion, frame: int, rng: np.random.Generator
 
 
 def request_of() -> Problem:
-    """The peak of the scores of a template in its search window, both dense."""
+    """The problem of the peak of the scores of a template in a search window."""
     search = (TEMPLATE[0] + 2 * REACH, TEMPLATE[1] + 2 * REACH)
     return Problem("one-to-one", TEMPLATE, search, window="valid", score="zncc", result="peak")
 
 
 def part_of(frame: np.ndarray, corner: Sequence[int], shape: tuple[int, int]) -> np.ndarray:
-    """A copy of the part of the frame whose first pixel is `corner`, one matrix: 1 x rows x cols."""
+    """A copy of the part of the frame with the first pixel `corner`: 1 x rows x cols."""
     rows, cols = (slice(start, start + extent) for start, extent in zip(corner, shape))
     return np.ascontiguousarray(frame[np.newaxis, rows, cols])
 
 
 def follow(context: common.Context, job: Job, frames: Sequence[np.ndarray]) -> list[dict[str, float]]:
-    """Place, score and seconds of each frame after the first one; places are of the middle of the template. `seconds`: the
-    copy of the search window and the call, transfers included."""
+    """Place of the template's middle, score and seconds in each frame after the first. `seconds`: the copy of the
+    search window and the call, transfers included."""
     request, half = request_of(), [(extent - 1) / 2 for extent in TEMPLATE]
     first = [int(round(start - middle)) for start, middle in zip(START, half)]
     template = part_of(frames[0], first, TEMPLATE)
-    # Where the template was cut is not exactly where its middle was to be.
+    # The corner is a whole pixel, so the middle differs from START by a fraction.
     offset = [start - (corner + middle) for start, corner, middle in zip(START, first, half)]
     corner, found = list(first), []
     for frame in frames[1:]:
@@ -110,7 +111,7 @@ def follow(context: common.Context, job: Job, frames: Sequence[np.ndarray]) -> l
 
 
 def choose(context: common.Context) -> list[Job]:
-    """What auto takes, or all that were asked for."""
+    """The variants that the user named, by default the one that auto chooses."""
     request = request_of()
     return common.requested_jobs(context, [request]) or [common.auto_job(context, request)]
 
@@ -124,7 +125,9 @@ def compute(context: common.Context) -> int:
     if common.is_done(context, key, TABLE):
         return 0
     count, jobs = FRAMES[context.preset], choose(context)
-    rows, variants, mistakes, previews = [], [], [], {}
+    rows: list[dict[str, Any]] = []
+    variants: list[dict[str, Any]] = []
+    mistakes, previews = [], {}
     for number, (case, tolerance) in enumerate(TOLERANCES.items()):
         path = motion(case, count)
         rng = np.random.default_rng([context.seed, 23, number])
@@ -140,14 +143,9 @@ def compute(context: common.Context) -> int:
             rms = float(np.sqrt(np.mean(errors**2)))
             # The first call plans.
             seconds = float(np.median([one["seconds"] for one in job_rows[1:]]))
-            own: dict[str, Any] = {
-                "case": case,
-                "variant": job.variant,
-                "params": job.params,
-                "precision": job.precision,
-            }
-            own |= {"frames": len(job_rows), "rms": rms, "largest": float(errors.max()), "tolerance": tolerance}
-            variants.append({**own, "frames_per_second": 1 / seconds})
+            point = {"case": case, "variant": job.variant, "params": job.params, "precision": job.precision}
+            own = {"frames": len(job_rows), "rms": rms, "largest": float(errors.max()), "tolerance": tolerance}
+            variants.append({**point, **own, "frames_per_second": 1 / seconds})
             if not rms < tolerance:
                 mistakes.append(f"{case}, {job.variant}: the error is {rms:.3g} pixels, {tolerance} are allowed")
         shown = count // 2
@@ -156,27 +154,16 @@ def compute(context: common.Context) -> int:
     if mistakes:
         print(f"error: {EXPERIMENT}: {len(mistakes)} wrong; {mistakes[0]}", file=sys.stderr)
         return 1
-    summary = {
-        "dataset": CAMERA.name,
-        "title": CAMERA.title,
-        "substituted": bool(note),
-        "note": note,
-        **{name: getattr(CAMERA, name) for name in ("source", "licence", "citation", "sha256")},
-        "variants": variants,
-    }
+    summary = {**CAMERA.facts(), "substituted": bool(note), "note": note, "variants": variants}
     facts = {"template": TEMPLATE, "search": request_of().right, "frame": FRAME, "noise": NOISE, "turn": TURN}
-    cells = [[row[name] for name in COLUMNS] for row in rows]
-    common.write_artifacts(context, TITLE, key, COLUMNS, cells, [summary], previews, facts, TABLE)
+    code = common.write_artifacts(context, TITLE, key, COLUMNS, rows, [summary], previews, facts, TABLE)
     for one in variants:
-        print(
-            f"{EXPERIMENT}: {one['case']}, {one['variant']}: {one['rms']:.3g} pixels, {one['frames_per_second']:.0f} frames/s"
-        )
-    return 0
+        speed = f"{one['rms']:.3g} pixels, {one['frames_per_second']:.0f} frames/s"
+        print(f"{EXPERIMENT}: {one['case']}, {one['variant']}: {speed}")
+    return code
 
 
-def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
-    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
-
+main = partial(common.run_main, EXPERIMENT, __doc__ or "", compute)
 
 if __name__ == "__main__":
     sys.exit(main())

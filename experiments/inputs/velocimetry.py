@@ -1,9 +1,9 @@
 """particle-velocimetry: are displacements of particles found within 0.1 pixel, and do they agree with openpiv-python?
 
-Synthetic pairs of frames whose field is known, a vortex and a shear, by windows of 16, 32 and 64, with either boundary, in
-one pass and in two. A run whose error with windows of 32 reaches TOLERANCE fails (exit code 1): in two passes, and in
-one where the field changes little within a window (ONE_PASS_SIDE). Then a real pair of frames that the package openpiv ships, without a twin: where openpiv can be imported its own displacements and time
-stand beside ours.
+Synthetic pairs of frames have a known field, a vortex or a shear. They are evaluated with windows of 16, 32 and 64,
+both boundaries, and one or two passes. The run fails (exit code 1) where the error with windows of 32 reaches TOLERANCE
+in two passes, or in one pass on frames of at least ONE_PASS_SIDE. A real pair of frames is part of the package openpiv
+and has no twin. Where openpiv can be imported, its displacements and times stand beside ours.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,12 @@ COLUMNS = (
     "peer_difference peer_seconds"
 ).split()
 TOLERANCE = 0.1  # pixels, root mean square of the distances, at 32 x 32
-ONE_PASS_SIDE = 512  # pixels; the fields grow with the frame, and in half of it change twice as much within a window
-PEER_TOLERANCE = 0.1  # pixels, the median distance from openpiv-python
-DENSITY = 0.05  # particles a pixel
+ONE_PASS_SIDE = 512  # pixels; in a frame half as large the field changes twice as much within a window
+PEER_TOLERANCE = 0.1  # pixels, median distance from openpiv-python
+DENSITY = 0.05  # particles per pixel
 SIDES = {"smoke": 256, "quick": 512, "paper": 1024}
-ROUNDS = 2  # of each call the last one counts: the first one plans
-METHODS = {"circular": "circular", "zero": "linear"}  # what openpiv calls our boundaries
+ROUNDS = 2  # calls, of which the last one counts: the first one plans
+METHODS = {"circular": "circular", "zero": "linear"}  # our boundary -> its name in openpiv
 
 FieldOf = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -49,8 +50,8 @@ class Setting:
 
 
 def fields(side: int) -> dict[str, FieldOf]:
-    """The known fields. Vortex: a Gaussian one of 2 pixels at most; shear: 4 pixels between the upper and the lower
-    border, about 3.4 sideways, and 0.6 up."""
+    """The known fields. Vortex: Gaussian, at most 2 pixels. Shear: about 3.4 pixels to the right with a difference of 4
+    pixels between the upper and the lower border, and 0.6 pixels up."""
 
     def vortex(y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         down, right, radius = y - side / 2, x - side / 2, 0.3125 * side
@@ -71,12 +72,12 @@ def settings(preset: str) -> list[Setting]:
 
 
 def chooser(context: common.Context, device: str) -> Callable[[Problem, int], Job]:
-    """The first variant that was asked for, else what auto takes on the device: also for the measurement, where the variant
-    has searched and does not support it."""
+    """A choice of variants: the first one that the user named, else the one that auto chooses on the device. A named
+    variant that only supports the search leaves the measurement to auto."""
     auto, own = Auto(context.library, device), replace(context, device=device)
     asked = replace(context, requested=context.requested[:1])
 
-    def choose(request: Problem, _: int) -> Job:  # the call is repeated, and its last time is taken: plans are kept
+    def choose(request: Problem, _: int) -> Job:  # a repeated call finds its plans
         if asked.requested:
             try:
                 return common.requested_jobs(asked, [request])[0]
@@ -95,38 +96,23 @@ def measured(
     choose: Callable[[Problem, int], Job],
     threshold: float = velocimetry.THRESHOLD,
 ) -> tuple[velocimetry.Field, dict[str, Any]]:
-    """The field and what a row has of it without truth. `seconds`: the whole of one call, transfers included."""
+    """The field, and the cells of its row that need no truth. `seconds`: one call, transfers included."""
     for _ in range(ROUNDS):
         start = time.perf_counter()
         found = velocimetry.displacements(
-            context.library,
-            *frames,
-            window=setting.window,
-            boundary=setting.boundary,
-            passes=setting.passes,
-            threshold=threshold,
-            choose=choose,
+            context.library, *frames, **asdict(setting), threshold=threshold, choose=choose
         )
         seconds = time.perf_counter() - start
     job = choose(velocimetry.search_of(setting.window, found.dy.size, setting.boundary), 1)
     finite = found.signal_to_noise[np.isfinite(found.signal_to_noise)]
-    return found, {
-        "variant": job.variant,
-        "params": job.params,
-        "rows": frames[0].shape[0],
-        "cols": frames[0].shape[1],
-        "window": setting.window,
-        "boundary": setting.boundary,
-        "passes": setting.passes,
-        "vectors": found.dy.size,
-        "outliers": int(found.outlier.sum()),
-        "signal_to_noise": float(np.median(finite)) if finite.size else "",
-        "seconds": seconds,
-    }
+    ratio = float(np.median(finite)) if finite.size else ""
+    point = {"variant": job.variant, "params": job.params, **dict(zip(("rows", "cols"), frames[0].shape))}
+    counts = {"vectors": found.dy.size, "outliers": int(found.outlier.sum())}
+    return found, {**point, **asdict(setting), **counts, "signal_to_noise": ratio, "seconds": seconds}
 
 
 def against(found: velocimetry.Field, truth: FieldOf) -> dict[str, float]:
-    """Errors of every vector, replaced ones included."""
+    """Errors of all vectors, replaced outliers included."""
     y, x = np.meshgrid(found.y, found.x, indexing="ij")
     known_y, known_x = truth(y, x)
     down, right = found.dy - known_y, found.dx - known_x
@@ -139,13 +125,13 @@ def against(found: velocimetry.Field, truth: FieldOf) -> dict[str, float]:
 
 
 def peer(frames: tuple[np.ndarray, np.ndarray], setting: Setting) -> tuple[np.ndarray, np.ndarray, float] | str:
-    """dy, dx and seconds of openpiv-python, or why there are none."""
+    """dy, dx and seconds of openpiv-python, or the reason why there are none."""
     try:
         from openpiv import pyprocess
     except ImportError:
         return "openpiv cannot be imported"
     whole = [frame.astype(np.int32) for frame in frames]
-    for _ in range(ROUNDS):  # as of ours: its first call loads and prepares, and takes twice as long
+    for _ in range(ROUNDS):  # its first call takes twice as long
         start = time.perf_counter()
         right, down, _ = pyprocess.extended_search_area_piv(
             *whole,
@@ -163,8 +149,8 @@ def peer(frames: tuple[np.ndarray, np.ndarray], setting: Setting) -> tuple[np.nd
 def real(
     context: common.Context, content: bytes, choose: Callable[[Problem, int], Job]
 ) -> tuple[list[dict[str, Any]], velocimetry.Field, np.ndarray, str]:
-    """Rows of the real pair, its field in two passes, its first frame, and why there is no peer, if there is none. With a GPU
-    its host computes too: the peer runs there."""
+    """Rows of the real pair, its field in two passes, its first frame, and why there is no peer, or "". With a GPU
+    there are also rows of the host's CPU, on which the peer runs."""
     eight_bit = datasets.particle_frames(content)
     frames = (eight_bit[0].astype(np.float32), eight_bit[1].astype(np.float32))
     rows, note = [], ""
@@ -192,7 +178,7 @@ def arrows(name: str, found: velocimetry.Field) -> dict[str, np.ndarray]:
 
 
 def wrong(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """What must not be: one line each."""
+    """A line for each result that is not allowed."""
     found = []
     for row in rows:
         at = f"{row['case']}, windows of {row['window']}, {row['boundary']}, {row['passes']} passes"
@@ -229,24 +215,18 @@ def compute(context: common.Context) -> int:
         rows += own
         previews |= arrows(PARTICLES.name, found)
         previews[f"{PARTICLES.name}_frame"], previews[f"{PARTICLES.name}_scale"] = common.preview(frame)
-        facts = {"dataset": PARTICLES.name, "title": PARTICLES.title, "substituted": False, "note": note}
-        named = {name: getattr(PARTICLES, name) for name in ("source", "licence", "citation", "sha256")}
-        summaries.append({**facts, **named})
+        summaries.append({**PARTICLES.facts(), "note": note})
         print(f"{EXPERIMENT}: {PARTICLES.credit}")
     if note:
         print(f"{EXPERIMENT}: {'no peer' if content else 'no real frames'}: {note}")
     if mistakes := wrong(rows):
         print(f"error: {EXPERIMENT}: {len(mistakes)} wrong; {mistakes[0]}", file=sys.stderr)
         return 1
-    cells = [[row.get(name, "") for name in COLUMNS] for row in rows]
     extra = {"tolerance": TOLERANCE, "peer_tolerance": PEER_TOLERANCE, "missing": note}
-    common.write_artifacts(context, TITLE, key, COLUMNS, cells, summaries, previews, extra, TABLE)
-    return 0
+    return common.write_artifacts(context, TITLE, key, COLUMNS, rows, summaries, previews, extra, TABLE)
 
 
-def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
-    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
-
+main = partial(common.run_main, EXPERIMENT, __doc__ or "", compute)
 
 if __name__ == "__main__":
     sys.exit(main())

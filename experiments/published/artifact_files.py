@@ -1,8 +1,8 @@
-"""The files of the published artifact's results in our words: names, points and their samples.
+"""Reads the result files of the published artifact and translates names, points and samples to ours.
 
-Layout (the artifact's documentation and the headings of its public files): `<folder>/<group>/<algorithm>.csv`, a
+Layout, by the artifact's documentation and the headings of its public files: `<folder>/<group>/<algorithm>.csv`, a
 folder per GPU, a line per repetition, times in nanoseconds. The long format has a line per configuration and metric,
-mean times in microseconds. Whatever has no name in published_names.toml is an error, never a guess.
+with mean times in microseconds. A name that published_names.toml lacks is an error.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from xcorr.native.variants import assignments
 from xcorr.problem import Problem
 
 NAMES = FOLDER / "published_names.toml"
-SHARED_NAMES = FOLDER / "reference_names.toml"
 FLAT_COLUMNS = ("group", "form", "rows", "cols", "lefts", "rights", "algorithm", "params", "metric", "mean_us")
 
 
 @dataclass
 class Point:
-    """One configuration of the artifact in our words, and its repetitions (column of ours -> microseconds)."""
+    """A configuration of the artifact in our names, and its repetitions (our column -> microseconds)."""
 
     problem: Problem
     variant: str
@@ -48,7 +47,7 @@ class Point:
 
 @dataclass
 class Found:
-    """What was read of one folder: points, files (name -> SHA-256), what was left out and why."""
+    """The content of a folder: points, files (name -> SHA-256), and the reasons for what was left out."""
 
     folder: str
     points: dict[tuple[str, ...], Point] = field(default_factory=dict)
@@ -56,7 +55,7 @@ class Found:
     skipped: list[str] = field(default_factory=list)
 
     def add(self, points: Iterable[Point], where: str) -> None:
-        """Take the points of one file. UserError when one of them was in an earlier file."""
+        """Adds the points of a file. UserError where one of them was in an earlier file."""
         for point in points:
             if point.key in self.points:
                 raise UserError(f"{where}: {' '.join(point.key)} is in an earlier file too; remove one of them")
@@ -64,48 +63,49 @@ class Found:
 
 
 class Names:
-    """published_names.toml with the parameters of reference_names.toml."""
+    """published_names.toml."""
 
     def __init__(self) -> None:
         self.data = load_toml(NAMES)
-        shared = load_toml(SHARED_NAMES)
-        self.values: dict[str, str] = shared["values"]
-        self.params: dict[str, str] = {**shared["params"], **self.data["params"]}
+        self.params: dict[str, str] = self.data["params"]
 
     @cached_property
     def own_params(self) -> set[str]:
-        """Our names of parameters: the long format uses them."""
+        """Our names of parameters, which the long format uses."""
         return set(filter(None, self.params.values()))
 
     def algorithm(self, kind: str, name: str, where: str) -> dict[str, Any]:
-        """The entry whose `kind` (file or flat) is `name`; UserError when there is none."""
-        by_name = {entry[kind]: entry for entry in self.data["algorithms"]}
+        """The entry of the algorithm with the file name or the name in the long format (`kind`: file or flat).
+        UserError without one."""
+        by_name: dict[str, Any] = self.data["algorithms"]
         if kind == "file":
             name = name.replace("_", "-")
+        else:
+            by_name = {entry[kind]: entry for entry in by_name.values()}
         if name not in by_name:
             raise UserError(f"{where}: algorithm {name} has no name in {NAMES.name}; {nearest(name, by_name)}")
         return by_name[name]
 
     def group(self, name: str, where: str) -> dict[str, Any]:
-        """What a group of experiments is here; UserError when it is unknown."""
+        """The entry of a group of experiments. UserError where it is unknown."""
         groups = self.data["groups"]
         if name not in groups:
             raise UserError(f"{where}: group {name} has no name in {NAMES.name}; {nearest(name, groups)}")
         return groups[name]
 
     def unusable(self, group: str, entry: dict[str, Any]) -> str:
-        """Why the rows of an algorithm in a group cannot be used; empty when they can."""
+        """Why the rows of an algorithm in a group cannot be used, or ""."""
         for one in self.data["unusable"]:
             if (one["group"], one["variant"]) == (group, entry["variant"]):
                 return one["reason"]
         return ""
 
     def point(self, group: dict[str, Any], entry: dict[str, Any], shape: Sequence[int], raw: dict[str, str]) -> Point:
-        """An empty point; shape is (rows, cols, lefts, rights), `raw` parameters in our names."""
+        """A point without samples. `shape`: (rows, cols, lefts, rights); `raw`: parameters in our names."""
         rows, cols, lefts, rights = shape
         copies = group.get("copies", 1)
         problem = Problem(group["form"], (rows, cols), (rows, cols), lefts * copies, rights * copies, "full")
-        params = {name: self.values.get(value, value) for name, value in raw.items()}
+        params = {name: self.data["values"].get(value, value) for name, value in raw.items()}
         params = {**entry.get("also", {}), **params}
         for name in entry.get("drop", []):
             params.pop(name, None)
@@ -115,7 +115,7 @@ class Names:
 
 
 def text_of(path: Path) -> str:
-    """A whole file as text; UserError when it cannot be read."""
+    """The text of a file. UserError where it cannot be read."""
     try:
         return path.read_bytes().decode("utf-8")
     except OSError as error:
@@ -125,7 +125,7 @@ def text_of(path: Path) -> str:
 
 
 def table_of(path: Path, text: str) -> tuple[list[str], list[dict[str, str]]]:
-    """Heading and lines of a CSV file. UserError when it is empty, cut off or has uneven lines."""
+    """Heading and lines of a CSV file. UserError for a file that is empty, cut off or has uneven lines."""
     try:
         lines = list(csv.reader(io.StringIO(text), strict=True))
     except csv.Error as error:
@@ -140,7 +140,7 @@ def table_of(path: Path, text: str) -> tuple[list[str], list[dict[str, str]]]:
 
 
 def number(cell: str, kind: type, where: str) -> Any:
-    """A positive number of a cell; UserError otherwise."""
+    """The positive number in a cell. UserError for other text."""
     try:
         value = kind(cell)
     except ValueError:
@@ -151,7 +151,7 @@ def number(cell: str, kind: type, where: str) -> Any:
 
 
 def read_file(path: Path, names: Names, group_name: str) -> tuple[list[Point], str]:
-    """The points of one file of the artifact, and why it is left out (or nothing)."""
+    """The points of a file of the artifact, and the reason where the file is left out."""
     group = names.group(group_name, str(path.parent))
     entry = names.algorithm("file", path.stem, str(path))
     heading, lines = table_of(path, text_of(path))
@@ -183,7 +183,7 @@ def read_file(path: Path, names: Names, group_name: str) -> tuple[list[Point], s
 
 
 def read_folder(root: Path, folder: str, names: Names) -> Found:
-    """All files of one GPU's folder."""
+    """The content of all files in the folder of a GPU."""
     found = Found(folder)
     for path in sorted(root.rglob("*.csv")):
         parts = path.relative_to(root).parts
@@ -200,7 +200,7 @@ def read_folder(root: Path, folder: str, names: Names) -> Found:
 
 
 def read_flat(path: Path, folder: str, names: Names) -> Found:
-    """The long format: means of a configuration, one line per metric; each point gets one sample."""
+    """The content of a file in the long format. Each point gets one sample, of means."""
     found = Found(folder, files={path.name: hashlib.sha256(text_of(path).encode()).hexdigest()})
     heading, lines = table_of(path, text_of(path))
     missing = [name for name in FLAT_COLUMNS if name not in heading]

@@ -1,4 +1,4 @@
-"""Writes what `auto` and its experiment read of published times.
+"""Writes the files with published times that `auto` and its experiment read.
 
     python3 -m experiments.published.auto_table              after publishing: results/auto_table.json, the table of each
                                                              published set and the points that auto-regret.toml measures
@@ -7,8 +7,8 @@
     python3 -m experiments.published.auto_table --local KEY  only the table of that local set, whose rows changed without a
                                                              run, as when they were copied here
 
-The shipped table keeps, of each published set and group (form and fields), the points that lead somewhere: of each problem the fastest
-point of each of its three fastest variants, with their times on every problem.
+For each published set and group of problems (form and fields) the shipped table keeps the fastest point of each of the
+three fastest variants of every problem, with the times of these points on all problems of the group.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,13 @@ from xcorr.paths import RESULTS
 
 REGRET = FOLDER / "beyond" / "auto-regret.toml"
 POINTS = RESULTS / "auto_regret_points.json"
-LEADERS = 3  # variants of each problem that the shipped table knows
-CLOSE = 2  # points of each variant that the experiment on regret measures
+LEADERS = 3  # fastest variants of a problem in the shipped table
+CLOSE = 2  # points of each variant in the experiment on regret
 Sets = list[dict[str, Any]]  # as measured.read gives them
 
 
 def leaders(times: Times) -> Times:
-    """Of each form, with the same fields, the points that lead somewhere, on every problem."""
+    """The times of the points that are among the LEADERS of a problem in their group."""
     kept: dict[str, set[Point]] = defaultdict(set)
     for problem, found in times.items():
         best: dict[str, Point] = {}
@@ -60,7 +61,8 @@ def shipped_text(sets: Sets) -> str:
 
 
 def regret_points(sets: Sets, path: Path = REGRET) -> dict[str, list[str]]:
-    """By variant the points that come first by prediction on a problem of the experiment, its rows set aside."""
+    """By variant, the points that are predicted to be fastest on a problem of the experiment, without the rows of its
+    problems."""
     raw = {key: value for key, value in load_toml(path).items() if key != "presets"}  # they name POINTS
     judged = grid(parse(Experiment, raw, path), "")
     kept: dict[str, set[str]] = defaultdict(set)
@@ -74,7 +76,7 @@ def regret_points(sets: Sets, path: Path = REGRET) -> dict[str, list[str]]:
 
 
 def _close(problem: Any, known: Times) -> Iterable[Point]:
-    """Of each variant the CLOSE points that are predicted to be fastest."""
+    """The CLOSE points of each variant that are predicted to be fastest."""
     count: dict[str, int] = defaultdict(int)
     for one in predict(problem, known):
         count[one.point[0]] += 1
@@ -83,7 +85,7 @@ def _close(problem: Any, known: Times) -> Iterable[Point]:
 
 
 def texts(folders: Mapping[str, Path], results: Path) -> dict[Path, str]:
-    """The files that belong to these sets."""
+    """The texts of the files for these sets."""
     found = {folder: measured.read(folder) for folder in folders.values()}
     sets = [one for one in found.values() if one]
     if not sets:
@@ -124,7 +126,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def local_set(results: Path, key: str) -> Path:
-    """The folder of a local set; UserError where there is none."""
+    """The folder of a local set. UserError where there is none."""
     folder = results / "local" / key
     if not folder.is_dir():
         known = [path.name for path in (results / "local").glob("*")]
@@ -132,10 +134,7 @@ def local_set(results: Path, key: str) -> Path:
     return folder
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

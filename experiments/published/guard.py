@@ -1,9 +1,9 @@
-"""The guard over imported rows: which of them a GPU with the published label cannot have measured.
+"""Finds imported rows that a GPU with the published label cannot have measured.
 
-Useful work is 2 FLOP an FMA, as in the published evaluation; a warp-shuffle kernel also multiplies
-padding: 32 shifts lie side by side and columns are taken 32 at a time. Bytes are what a phase of an FFT must move.
-Where labels do not fit, every way to give the same labels to the imported sets is tried, and the one with the fewest
-impossible points is said as an inference. No label is ever changed.
+Useful work is 2 FLOP per FMA, as in the published evaluation. A warp-shuffle kernel also multiplies padding: lanes hold
+32 neighbouring shifts, and columns are taken 32 at a time. The bytes are those that a phase of an FFT must move. Where
+labels do not fit, all permutations of the labels over the imported sets are tried, and the one with the fewest
+impossible points is reported as an inference. No label is changed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Gpu:
-    """What a maker states: FLOP/s (FP32), bytes/s and bytes."""
+    """Stated peaks of a GPU: FLOP/s (FP32), bytes/s, and bytes of memory and cache."""
 
     name: str
     flops: float
@@ -50,7 +50,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Peaks:
-    """gpu_peaks.toml: GPUs by label, and the rules of the guard."""
+    """gpu_peaks.toml: GPUs by label, and the rules."""
 
     gpus: dict[str, Gpu]
     beyond_cache: float
@@ -59,13 +59,13 @@ class Peaks:
 
     @property
     def streaming_bytes(self) -> float:
-        """A phase that moves more than this streams from DRAM on every GPU that is known."""
+        """Bytes above which a phase streams from DRAM on every known GPU."""
         return self.beyond_cache * max(gpu.cache for gpu in self.gpus.values())
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What a point asked of its GPU: a rate (FLOP/s, bytes/s) or an amount (bytes), by kind."""
+    """The demand of a point: FLOP/s, bytes/s or bytes, by kind."""
 
     kind: str
     value: float
@@ -73,7 +73,7 @@ class Demand:
 
 
 def load_peaks() -> Peaks:
-    """The data file."""
+    """The content of gpu_peaks.toml."""
     data = load_toml(PEAKS)
     rules = data.pop("rules")
     return Peaks(
@@ -86,8 +86,8 @@ def load_peaks() -> Peaks:
 
 @cache
 def padding(size: int) -> float:
-    """Executed over useful FMAs of a warp-shuffle kernel for square inputs of `size`: 1 + 32 / size where 32 divides
-    it. Lanes hold 32 neighbouring shifts, and each step takes 32 columns, needed by all of them or not."""
+    """Executed / useful FMAs of a warp-shuffle kernel for square inputs of `size`; 1 + 32 / size where 32 divides it.
+    Each step takes 32 columns for 32 neighbouring shifts."""
     steps = 0
     for first in range(1 - size, size, LANES):
         last = min(first + LANES - 1, size - 1)
@@ -97,8 +97,8 @@ def padding(size: int) -> float:
 
 
 def fft_demands(row: Row, times: Mapping[str, float], where: str, peaks: Peaks) -> list[Demand]:
-    """Traffic of the phases of an FFT at 2h x 2w (section 3), if it streams, and the buffers that it cannot do without.
-    Transforms are out of place; the product is in place on the rights' spectra, in n-to-m into a buffer of its own."""
+    """Traffic of the phases of an FFT at 2h x 2w (section 3) where it streams, and its necessary buffers. Transforms
+    are out of place. The product overwrites the spectra of the right matrices; in n-to-m it has its own buffer."""
     rows, cols, lefts, rights = (int(row[name]) for name in ("left_rows", "left_cols", "lefts", "rights"))
     pairs = lefts * rights if row["form"] == "n-to-m" else rights
     plane, spectrum = REAL * 2 * rows * 2 * cols, COMPLEX * 2 * rows * (cols + 1)
@@ -118,7 +118,7 @@ def fft_demands(row: Row, times: Mapping[str, float], where: str, peaks: Peaks) 
 
 
 def demands(rows: Sequence[Row], peaks: Peaks) -> list[Demand]:
-    """What the points of a set asked of its GPU, by the medians of their repetitions."""
+    """The demands of the points of a set, by the medians of their repetitions."""
     points: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
         if row["outcome"] == "published":
@@ -141,13 +141,13 @@ def demands(rows: Sequence[Row], peaks: Peaks) -> list[Demand]:
 
 
 def impossible(found: Sequence[Demand], gpu: Gpu) -> list[Demand]:
-    """Demands above what the GPU can do, the farthest above first."""
+    """The demands above the limits of the GPU, the largest ratio first."""
     above = [one for one in found if one.value > gpu.limit(one.kind)]
     return sorted(above, key=lambda one: -one.value / gpu.limit(one.kind))
 
 
 def describe(above: Sequence[Demand], gpu: Gpu) -> str:
-    """How many of each kind are impossible, and the worst of each."""
+    """The number of impossible demands of each kind, and the largest one."""
     parts = []
     for kind, (name, unit, scale) in KINDS.items():
         own = [one for one in above if one.kind == kind]
@@ -158,8 +158,8 @@ def describe(above: Sequence[Demand], gpu: Gpu) -> str:
 
 
 def fit_labels(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, str]) -> dict[str, str] | None:
-    """The labelling of the sets, out of their own labels, with the fewest impossible points. None when the published
-    one is not worse than all others, or when several are best. `counts`: set -> label -> impossible points."""
+    """The permutation of the sets' labels with the fewest impossible points. None where the published labels are best
+    or several permutations are. `counts`: set -> label -> impossible points."""
     keys = sorted(labels)
     tried = {}
     for order in itertools.permutations(labels[key] for key in keys):
@@ -172,7 +172,7 @@ def fit_labels(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, str
 
 
 def check_sets(results: Path) -> list[str]:
-    """Check all imported sets together, store what was found in their records, and return it as sentences."""
+    """Checks all imported sets together, stores the findings in their records and returns them as sentences."""
     peaks = load_peaks()
     records: dict[str, dict[str, Any]] = {}
     for path in sorted((results / "published").glob("*/runs.json")):
@@ -208,7 +208,7 @@ def _sentences(
     fitting: Mapping[str, str] | None,
     peaks: Peaks,
 ) -> list[str]:
-    """What is said of one set; nothing when its label fits."""
+    """The sentences about a set; none where its label fits."""
     gpu = peaks.gpus[labels[key]]
     said = []
     above = impossible(asked, gpu)

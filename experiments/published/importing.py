@@ -1,10 +1,10 @@
-"""Reads the results that the published artifact presents (a user's own clone) into result sets.
+"""Imports the results of the published artifact, from a user's clone, into result sets.
 
-Every folder of one GPU becomes a set `published-<folder>` with rows of outcome `published`: drawn hollow, never in a
-table. Values are taken as they are; none was verified here. Times become microseconds, an FFT's compute is forward +
-Hadamard + inverse of the same repetition, and plan and allocation are the medians of a point, as in our own rows.
-The reader was tried on the long format of all three folders and on made-up files of the package's shape, whose layout
-is known from its documentation and public headings; the whole package was never read here.
+The folder of a GPU becomes the set `published-<folder>`. Its rows have the outcome `published`: they are drawn hollow
+and are in no table. The values are not verified. Times are converted to microseconds; compute of an FFT is forward +
+Hadamard + inverse of the same repetition; plan and allocation are the medians of a point, as in our rows. The reader
+was tested with the long format of all three folders and with made-up files in the package's layout, which its
+documentation and public headings give. It has not read the whole package.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import statistics
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from experiments.driver import store
@@ -37,7 +38,7 @@ written before all of it was read. Exit code: 0; 2 for a mistake in the request 
 
 
 def rows_of(point: Point, key: str) -> list[Row]:
-    """A point's rows, one per repetition. UserError when it has neither a kernel nor all phases."""
+    """The rows of a point, one per repetition. UserError for a point without a kernel time and without all phases."""
     constants = {}
     for name in ONCE:
         values = [sample[name] for sample in point.samples if name in sample]
@@ -80,7 +81,7 @@ def rows_of(point: Point, key: str) -> list[Row]:
 
 
 def write_set(results: Path, found: Found, names: Names, argv: Sequence[str]) -> tuple[Path, int]:
-    """Write one set; returns its folder and the number of rows."""
+    """Writes a set; returns its folder and the number of rows."""
     entry = names.data["folders"][found.folder]
     target = results / "published" / entry["key"]
     by_experiment: dict[str, list[Row]] = defaultdict(list)
@@ -94,23 +95,12 @@ def write_set(results: Path, found: Found, names: Names, argv: Sequence[str]) ->
         if old.name not in files:
             old.unlink()
     gpu = guard.load_peaks().gpus[entry["gpu"]]
-    record = {
-        "run": entry["key"],
-        "preset": PRESET,
-        "argv": [Path(word).name for word in argv],
-        "machine": {
-            "machine_key": entry["key"],
-            "device_name": f"{gpu.name} (label of the published folder {found.folder})",
-        },
-        "imported": {
-            "folder": found.folder,
-            "gpu": entry["gpu"],
-            "label": gpu.name,
-            "files": found.files,
-            "left_out": found.skipped,
-            "verified": False,
-        },
-    }
+    name = f"{gpu.name} (label of the published folder {found.folder})"
+    machine = {"machine_key": entry["key"], "device_name": name}
+    imported = {"folder": found.folder, "gpu": entry["gpu"], "label": gpu.name, "files": found.files}
+    imported |= {"left_out": found.skipped, "verified": False}
+    words = [Path(word).name for word in argv]
+    record = {"run": entry["key"], "preset": PRESET, "argv": words, "machine": machine, "imported": imported}
     store.write_json(target / "runs.json", [record])
     return target, sum(map(len, by_experiment.values()))
 
@@ -118,22 +108,18 @@ def write_set(results: Path, found: Found, names: Names, argv: Sequence[str]) ->
 def parser() -> Parser:
     """The command line."""
     made = Parser(prog="scripts/import_published.py", description=__doc__, epilog=EPILOG)
-    made.add_argument(
-        "dir", nargs="?", type=Path, metavar="DIR", help="folder presented-results of the published artifact"
-    )
-    made.add_argument("--flat", type=Path, metavar="FILE", help="read one file in the long format instead of DIR")
-    made.add_argument(
-        "--folder",
-        metavar="NAME",
-        help="folder of one GPU: ampere, volta or ada (default: all that are there; needed with --flat)",
-    )
+    add = made.add_argument
+    add("dir", nargs="?", type=Path, metavar="DIR", help="folder presented-results of the published artifact")
+    add("--flat", type=Path, metavar="FILE", help="read one file in the long format instead of DIR")
+    folder_help = "folder of one GPU: ampere, volta or ada (default: all that are there; needed with --flat)"
+    add("--folder", metavar="NAME", help=folder_help)
     made.add_results()
-    made.add_argument("--force", action="store_true", help="replace sets of an earlier import")
+    add("--force", action="store_true", help="replace sets of an earlier import")
     return made
 
 
 def read(asked: argparse.Namespace, names: Names) -> list[Found]:
-    """Everything that was asked for, before anything is written."""
+    """The content of all requested folders or files, read before anything is written."""
     folders = names.data["folders"]
     if (asked.dir is None) == (asked.flat is None):
         raise UserError("command line: give DIR or --flat FILE; see --help")
@@ -151,7 +137,7 @@ def read(asked: argparse.Namespace, names: Names) -> list[Found]:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Reads, writes, checks the labels and says what it did."""
+    """Reads, writes, checks the labels and prints what it did."""
     asked = parser().parse_args(argv)
     names = Names()
     read_sets = read(asked, names)
@@ -169,10 +155,7 @@ def run(argv: Sequence[str]) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

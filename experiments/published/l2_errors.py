@@ -1,6 +1,6 @@
-"""Holds the relative L2 errors of stored rows against the bound that the program checks today.
+"""Compares the relative L2 errors of stored rows with the bound that the program checks now.
 
-Rows that are older than the bound have passed without it; one whose stored error exceeds it is to be measured again.
+Older rows have passed without this bound. A row whose stored error exceeds it should be measured again.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ Exit code: 0 when no row is above its bound; 1 when one is, each point of such r
 request. `error / bound` is said of the row that comes nearest."""
 
 DOUBLE = ROUNDOFF["fp64"]
-SYSTEMATIC = ("offset", "alternating", "constant")  # kinds of input whose rounding errors add up
+SYSTEMATIC = ("offset", "alternating", "constant")  # inputs whose rounding errors have one sign
 
 
 def l2_bound(row: Row) -> float:
-    """The bound of a row by its variant's class, precision, input and problem. Of a partial window it is the stored one:
-    what the window has of the whole result, which widens it, is not in a row. Where none is stored, it is a lower limit."""
+    """The bound of a row by its variant's class, precision, input and problem. For a partial window it is the stored
+    bound, which depends on the whole result; without a stored bound the value is a lower limit."""
     problem = Problem.of_row(row)
     stored = float(row.get("rel_l2_bound") or 0)
     if problem.window not in ("full", "valid") and stored > 0:
         return stored
     terms = math.prod(map(min, problem.left, problem.right))
     points = math.prod(a + b - 1 for a, b in zip(problem.left, problem.right))
-    outputs = points if problem.window == "valid" else math.prod(problem.output)  # all widen the bound least
+    outputs = points if problem.window == "valid" else math.prod(problem.output)  # all outputs give the smallest bound
     roundoff = ROUNDOFF[row["precision"]]
 
     def sums(unit: float) -> float:
@@ -48,12 +48,12 @@ def l2_bound(row: Row) -> float:
 
 
 def is_transform(variant: str) -> bool:
-    """Whether a variant is of the class of transforms: its id says so."""
+    """Whether a variant is FFT-based, by its id."""
     return "fft" in variant
 
 
 def above(rows: Iterable[Row]) -> list[tuple[float, Row]]:
-    """(error / bound, row) of the rows that have a stored error, the largest ratio first."""
+    """(error / bound, row) of the rows with a stored error, the largest ratio first."""
     held = [
         (float(row["rel_l2_error"]) / l2_bound(row), row)
         for row in rows
@@ -63,7 +63,7 @@ def above(rows: Iterable[Row]) -> list[tuple[float, Row]]:
 
 
 def report(folder: Path) -> tuple[list[str], int]:
-    """Lines about one set, and how many of its rows are above their bounds."""
+    """Lines about a set, and the number of its rows above their bounds."""
     held = above(store.read_rows(folder))
     if not held:
         return [f"{folder.name}: no row with a relative L2 error"], 0
@@ -86,7 +86,7 @@ def _name(row: Row) -> str:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Prints the report; the exit code."""
+    """Prints the report and returns the exit code."""
     made = Parser(prog="python3 -m experiments.published.l2_errors", description=__doc__, epilog=EPILOG)
     made.add_argument(
         "sets", nargs="*", type=Path, metavar="SET", help="folders of sets (default: all of results/published)"
@@ -105,4 +105,4 @@ def run(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(command(run, None))
+    sys.exit(command(run))

@@ -1,5 +1,5 @@
-"""What `publish` refuses of rows that belong to their set: those whose sources nobody can look up, and problems whose rivals
-did not meet in one run."""
+"""Rows that `publish` refuses although they belong to their set: rows of unknown code, and problems whose rivals are of
+several runs."""
 
 from __future__ import annotations
 
@@ -9,40 +9,45 @@ from pathlib import Path
 from typing import Any
 
 from experiments.driver.columns import RIVALS, Row
-from experiments.driver.sources import Sources
+from experiments.driver.repository import Repository
 from experiments.driver.store import rivals_of
 from xcorr.errors import UserError, warn
 
 AGAIN = "measure again with python3 -m experiments.driver.run"
 
 
-def sources_of_sets() -> Sources:
-    """The repository that rows are published in; a line says where there is none to ask."""
-    sources = Sources()
-    if not sources.known:
-        warn(f"{sources.root}: not a git repository; whether it has the rows' commits and experiments is not checked")
-    return sources
+def repository_of_sets() -> Repository:
+    """The repository of the project. A warning says where it is no git repository."""
+    repository = Repository()
+    if not repository.known:
+        warn(
+            f"{repository.root}: not a git repository; whether it has the rows' commits and experiments is not checked"
+        )
+    return repository
 
 
-def check_experiment(folder: Path, name: str, sources: Sources) -> None:
-    """UserError where the repository lacks the experiment of the rows in `folder`."""
-    if sources.known and not sources.has_experiment(name):
+def check_experiment(folder: Path, name: str, repository: Repository) -> None:
+    """UserError where the repository lacks the experiment whose rows are in `folder`."""
+    if repository.known and not repository.has_experiment(name):
         raise UserError(
             f"{folder}: rows of experiment {name}, whose file the repository lacks; add {name}.toml to git "
             "or move this folder away"
         )
 
 
-def check_sources(folder: Path, runs: Mapping[str, dict[str, Any]], used: Collection[str], sources: Sources) -> None:
-    """UserError where the sources of a run of `used`, measured here, are modified, unknown or not the commit's."""
+def check_sources(
+    folder: Path, runs: Mapping[str, dict[str, Any]], used: Collection[str], repository: Repository
+) -> None:
+    """UserError where the code of a run of `used`, all of this machine, is modified, unknown or not that of its
+    commit."""
     for run in sorted(used):
-        fault = _fault(runs[run], sources)
+        fault = _fault(runs[run], repository)
         if fault:
             raise UserError(f"{folder}: rows of run {run} {fault}")
 
 
-def _fault(record: dict[str, Any], sources: Sources) -> str:
-    """What is wrong with the sources that a record names, and the way out; "" where nothing is."""
+def _fault(record: dict[str, Any], repository: Repository) -> str:
+    """What is wrong with the code that a record names, and the way out; "" where nothing is."""
     commit, trees = record.get("git_commit"), record.get("git_trees")
     if not isinstance(commit, str) or not commit:
         return f"are of no commit; {AGAIN} --force in a git clone"
@@ -50,17 +55,17 @@ def _fault(record: dict[str, Any], sources: Sources) -> str:
         return f"are of modified sources of commit {commit[:12]}; commit the changes, then {AGAIN} --force"
     if not isinstance(trees, dict):
         return f"do not name the trees of their sources; {AGAIN} --force"
-    if not sources.known:
+    if not repository.known:
         return ""
-    if not sources.has_commit(commit):
+    if not repository.has_commit(commit):
         return f"are of commit {commit[:12]}, which this repository does not know; fetch it, or {AGAIN} --force"
-    if trees != sources.trees(commit):
+    if trees != repository.trees(commit):
         return f"name other trees of their sources than commit {commit[:12]} has; {AGAIN} --force"
     return ""
 
 
 def _cards(runs: Mapping[str, dict[str, Any]], used: Collection[str]) -> int:
-    """How many devices the records of runs name."""
+    """The number of devices that the records of the runs name."""
     facts = (runs.get(run, {}).get("before") or runs.get(run, {}).get("machine") or {} for run in used)
     return len({one["uuid_hash"] for one in facts if one.get("uuid_hash")})
 
@@ -68,10 +73,8 @@ def _cards(runs: Mapping[str, dict[str, Any]], used: Collection[str]) -> int:
 def check_blocks(
     folder: Path, rows: Collection[Row], runs: Mapping[str, dict[str, Any]], local: Collection[str]
 ) -> None:
-    """UserError where the rivals of a problem, some of them from a run of `local`, are of several runs.
-
-    Old published sets have such problems; they may stay beside rows of other problems.
-    """
+    """UserError where the rivals of a problem are of several runs and one of these is in `local`. Problems of old
+    published sets are not judged."""
     met: dict[tuple[str, ...], set[str]] = defaultdict(set)
     preset: dict[str, str] = {}
     for row in rows:

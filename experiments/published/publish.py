@@ -1,10 +1,11 @@
-"""Compacts a local set to a published one: one file per experiment, committed with the sources."""
+"""Compacts a local set to a published set, with one file per experiment, for git."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,11 @@ Of each point the newest run of the most thorough preset is kept, of each varian
 record of their run, a record that does not say how many points its experiment has, columns of a newer program, modified or
 unknown sources, an experiment that the repository lacks, a problem whose rivals did not meet in one run."""
 VERSIONED = ("preset", "source_hash")
-STAND_IN = "stand-in"  # machine key of what takes the place of a GPU in tests (tests/stand_in)
+STAND_IN = "stand-in"  # machine key of the GPU stand-in of tests (tests/stand_in)
 
 
 def _point(row: Row) -> Key:
-    """The identity of a point whatever the version of its variant and the preset."""
+    """The identity of a point without the version of its variant and the preset."""
     return tuple(row[name] for name in store.KEY if name not in VERSIONED)
 
 
@@ -40,8 +41,8 @@ def _passed(rows: list[Row]) -> set[Key]:
 
 
 def select(rows: list[Row], preset: str | None, where: str) -> list[Row]:
-    """The rows of an experiment that are published: newest sources only, of each point those of
-    its most thorough preset, one under which it passed if there is one."""
+    """The rows of an experiment to publish: those of the newest source hashes, and for each point those of its most
+    thorough preset, if possible one under which it passed."""
     present = {row["preset"] for row in rows}
     if preset is not None and preset not in present:
         have = ", ".join(sorted(present))
@@ -54,14 +55,14 @@ def select(rows: list[Row], preset: str | None, where: str) -> list[Row]:
 
 
 def _standing(row: Row) -> tuple[bool, int, str]:
-    """What makes a row the one to publish of its point: greater is better."""
+    """The rank of a row among those of its point; the largest is published."""
     name = row["preset"]
     return row["outcome"] == "passed", PRESETS.index(name) if name in PRESETS else -1, name
 
 
 def check_complete(folder: Path, rows: list[Row], runs: dict[str, dict[str, Any]]) -> None:
-    """UserError when files are damaged, or when no preset among `rows` (all that the experiment
-    has) has rows of every point: one that is complete may be refined by part of another."""
+    """UserError for damaged files, or where no preset in `rows`, all rows of the experiment, has rows of every point.
+    Parts of other presets may refine a complete preset."""
     damaged = sorted(path.name for path in folder.glob("*.damaged"))
     if damaged:
         raise UserError(f"{folder / damaged[0]}: damaged; run the sweep again and delete the file")
@@ -79,7 +80,8 @@ def check_complete(folder: Path, rows: list[Row], runs: dict[str, dict[str, Any]
 
 
 def check_points(folder: Path, runs: Iterable[dict[str, Any]]) -> None:
-    """UserError when a record does not say how many points its experiment has: nothing could be missed then."""
+    """UserError for a record without the number of points of its experiment, since missing points could not be
+    noticed."""
     for record in runs:
         points = record.get("points")
         if isinstance(points, bool) or not isinstance(points, int) or points < 1:
@@ -90,8 +92,8 @@ def check_points(folder: Path, runs: Iterable[dict[str, Any]]) -> None:
 
 
 def check_loss(target: Path, rows: list[Row], force: bool) -> None:
-    """UserError when passed points of the published file would be lost, unless `force`, or columns that this program does
-    not know."""
+    """UserError where passed points of the published file would be lost and `force` is false, or where it has unknown
+    columns."""
     if not target.exists():
         return
     try:
@@ -108,23 +110,20 @@ def check_loss(target: Path, rows: list[Row], force: bool) -> None:
     if force or not lost:
         return
     first = dict(zip([name for name in store.KEY if name not in VERSIONED], min(lost)))
-    example = (
-        f"{first['variant']} {first['params'] or '-'} {first['form']} "
-        f"{first['left_rows']}x{first['left_cols']} {first['lefts']}:{first['rights']}"
-    )
-    raise UserError(
-        f"{target}: {len(lost)} passed points would be lost, such as {example}; measure them or publish with --force"
-    )
+    problem = f"{first['form']} {first['left_rows']}x{first['left_cols']} {first['lefts']}:{first['rights']}"
+    example = f"{first['variant']} {first['params'] or '-'} {problem}"
+    cause = f"{len(lost)} passed points would be lost, such as {example}"
+    raise UserError(f"{target}: {cause}; measure them or publish with --force")
 
 
 def _artifacts(folder: Path) -> list[Path]:
-    """Files of an experiment that are not standard rows: their own tables, and artifacts/*."""
+    """Files of an experiment other than rows: its tables, and artifacts/*."""
     tables = [path for path in sorted(folder.glob("*.csv.gz")) if not store.CHUNK_NAME.fullmatch(path.name)]
     return tables + [path for path in sorted((folder / "artifacts").glob("*")) if path.is_file()]
 
 
 def _of_machine(path: Path, key: str) -> bytes:
-    """The content of an artifact; UserError when it says that another machine made it."""
+    """The content of an artifact. UserError where it is of another machine."""
     said = load_json(path) if path.suffix == ".json" else None
     if isinstance(said, dict) and said.get("machine_key", key) != key:
         raise UserError(f"{path}: of machine {said['machine_key']}; measure it here, or delete it")
@@ -132,7 +131,7 @@ def _of_machine(path: Path, key: str) -> bytes:
 
 
 def refuse_rows(fault: str) -> None:
-    """UserError: what does not belong to a set is not published, and nothing is published without it either."""
+    """UserError: nothing is published while the set has rows that do not belong to it."""
     raise UserError(fault)
 
 
@@ -146,20 +145,19 @@ def publish(
     partial: bool,
     add: bool = False,
 ) -> list[Path]:
-    """Write the published files of the named experiments; everything is checked before the first
-    is written. With `add`, published rows of points that the local set lacks stay. Returns what was
-    written."""
+    """Writes the published files of the named experiments, after all checks, and returns their paths. With `add`,
+    published rows of points that the local set lacks stay."""
     files: dict[Path, bytes] = {}
     record_path = published / "runs.json"
 
-    def refuse(fault: str) -> None:  # what is left out would be lost when the file is written
+    def refuse(fault: str) -> None:  # a record that is left out would be lost in the new file
         raise UserError(fault.removesuffix("left out") + "restore it from git")
 
     published_runs = run_records(published, refuse)
     by_place = {(run.get("experiment", ""), run["run"]): run for run in published_runs}
     published_rows = every_row(published, published_runs, warn, refuse_rows) if add else []
     local_runs = run_records(local)
-    sources = provenance.sources_of_sets()
+    repository = provenance.repository_of_sets()
     for name in names:
         folder = local / name
         rows = every_row(local, local_runs, warn, refuse_rows, experiment=name)
@@ -167,7 +165,7 @@ def publish(
             runs = by_run([record for record in local_runs if record.get("experiment") == name])
             measured_here = set(runs)
             check_points(folder, runs.values())
-            provenance.check_experiment(folder, name, sources)
+            provenance.check_experiment(folder, name, repository)
             if add:
                 rows += [row for row in published_rows if row["experiment"] == name]
                 runs = {run: one for (of, run), one in by_place.items() if of == name} | runs
@@ -181,7 +179,7 @@ def publish(
             check_loss(target, rows, force)
             files[target] = store.encode(rows)
             used = {row["run"] for row in rows}
-            provenance.check_sources(folder, runs, used & measured_here, sources)
+            provenance.check_sources(folder, runs, used & measured_here, repository)
             provenance.check_blocks(folder, rows, runs, measured_here)
             by_place = {place: run for place, run in by_place.items() if place[0] != name}
             by_place |= {(name, run): runs[run] for run in used if run in runs}
@@ -206,9 +204,8 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("--preset", help="publish only the rows of this preset")
     parser.add_argument("--partial", action="store_true", help="publish unfinished experiments too")
     parser.add_argument("--add", action="store_true", help="keep published rows of problems that are not measured here")
-    parser.add_argument(
-        "--force", action="store_true", help="publish even where published points that passed would be lost"
-    )
+    force_help = "publish even where published points that passed would be lost"
+    parser.add_argument("--force", action="store_true", help=force_help)
     parser.add_results()
     options = parser.parse_args(argv)
     root = options.results / "local"
@@ -225,23 +222,13 @@ def run(argv: Sequence[str]) -> int:
             if name not in names:
                 raise UserError(f"experiment {name}: not measured; {nearest(name, names)}")
         names = wanted
-    written = publish(
-        root / key,
-        options.results / "published" / key,
-        names,
-        options.preset,
-        force=options.force,
-        partial=options.partial,
-        add=options.add,
-    )
+    how = {"force": options.force, "partial": options.partial, "add": options.add}
+    written = publish(root / key, options.results / "published" / key, names, options.preset, **how)
     print("published:\n" + "\n".join(f"  {path}" for path in written))
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""For the tests of experiments: sets of results in a folder of the test."""
+"""For the tests of experiments: sets of results in a folder of the test, and runs of experiments on real input."""
 
 from __future__ import annotations
 
@@ -22,3 +22,18 @@ def results(tmp_path: Path):
         return tmp_path
 
     return publish
+
+
+@pytest.fixture
+def run_input(tmp_path, capsys):
+    """A function that runs an experiment on real input; exit code, stdout, stderr and the folder of its artifacts."""
+    facts = tmp_path / "facts.json"
+    facts.write_text('{"machine_key": "some-machine"}')
+    words = ["--preset", "smoke", "--machine-facts", str(facts), "--results", str(tmp_path / "results")]
+
+    def call(module, library, *more):
+        code = module.main([*words, *more], library)
+        said = capsys.readouterr()
+        return code, said.out, said.err, tmp_path / "results/local/some-machine" / module.EXPERIMENT / "artifacts"
+
+    return call

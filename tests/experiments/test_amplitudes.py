@@ -38,14 +38,10 @@ class Rounding(ScipyLibrary):
 
 
 @pytest.fixture
-def run(tmp_path, capsys):
-    facts = tmp_path / "facts.json"
-    facts.write_text('{"machine_key": "k"}')
-
-    def call(library, *argv):
-        given = ["--preset", "smoke", "--machine-facts", str(facts), "--results", str(tmp_path), *argv]
-        code = amplitudes.main(given, library)
-        return code, capsys.readouterr(), tmp_path / "local" / "k"
+def run(run_input):
+    def call(library, *more):
+        code, out, err, folder = run_input(amplitudes, library, *more)
+        return code, out, err, folder.parents[1]
 
     return call
 
@@ -65,26 +61,26 @@ def test_errors_are_over_the_norms_of_template_and_stretch():
 
 
 def test_half_precision_loses_small_samples_and_tf32_none(run):
-    code, captured, folder = run(Rounding())
-    assert code == 0 and captured.err == ""
+    code, out, err, folder = run(Rounding())
+    assert code == 0 and err == ""
     rows = real.load(folder, real.AMPLITUDES).rows
     assert set(rows["variant"]) == {"series_half", "series_tensor"} and len(rows) == 22
     lost = rows.groupby("variant")["lost"].sum()
     assert lost["series_tensor"] == 0 < lost["series_half"]
     assert set(rows[rows["lost"] > 0]["amplitude"]) == {1e-6, 1e-5}
     assert (rows["outputs"] == 16 * 4096).all() and rows[rows["variant"] == "series_tensor"]["max_error"].max() < 2e-4
-    assert "series_half fp16: lost outputs by amplitude: 1e-06" in captured.out
-    assert "series_tensor tf32: lost outputs by amplitude: none" in captured.out
-    assert "computed already" in run(Rounding())[1].out
+    assert "series_half fp16: lost outputs by amplitude: 1e-06" in out
+    assert "series_tensor tf32: lost outputs by amplitude: none" in out
+    assert "computed already" in run(Rounding())[1]
 
 
 def test_without_such_variants_it_is_left_out(run):
-    code, captured, folder = run(ScipyLibrary())
-    assert code == 0 and "left out: no variant computes time series in tf32 or fp16 on cpu" in captured.out
+    code, out, _, folder = run(ScipyLibrary())
+    assert code == 0 and "left out: no variant computes time series in tf32 or fp16 on cpu" in out
     assert isinstance(real.load(folder, real.AMPLITUDES), str)
     refusing = Rounding()
     refusing.refuses = dict.fromkeys(Rounding.ROUNDS, "too long")
-    assert "left out" in run(refusing)[1].out
+    assert "left out" in run(refusing)[1]
 
 
 DUMP = {"a": [[0] * 4] * 32, "b": [[0] * 4] * 32, "c": [[0] * 8] * 32}

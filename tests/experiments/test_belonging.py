@@ -68,9 +68,7 @@ CASES: list[tuple[Callable[[Path], None], str]] = [
 
 
 @pytest.mark.parametrize("spoil, says", CASES)
-def test_rows_that_do_not_belong_are_left_out_and_named_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Callable[[Path], None], says: str
-) -> None:
+def test_rows_that_do_not_belong_are_left_out_and_named_in_one_line(tmp_path, capsys, spoil, says):
     folder = tmp_path / "here"
     save(folder, OLD, [row(compute_us=0.1)])
     before = store.read_rows(folder)
@@ -83,7 +81,7 @@ def test_rows_that_do_not_belong_are_left_out_and_named_in_one_line(
     assert (point["compute_us"], point["runs"]) == (0.1, 1)
 
 
-def test_many_foreign_rows_take_one_line(tmp_path: Path) -> None:
+def test_many_foreign_rows_take_one_line(tmp_path):
     folder = tmp_path / "here"
     for number in range(5):
         put(folder / "one-to-one" / f"{NEW}-{number:04}.csv.gz", *[row(machine_key=f"m{number}")] * 7)
@@ -93,7 +91,7 @@ def test_many_foreign_rows_take_one_line(tmp_path: Path) -> None:
     assert ": 35 rows, such as in one-to-one/" in line and "of machine m0, m1, m2 and 2 others;" in line
 
 
-def test_a_published_set_has_rows_of_its_machine_and_runs_only(tmp_path: Path) -> None:
+def test_a_published_set_has_rows_of_its_machine_and_runs_only(tmp_path):
     folder = tmp_path / "here"
     mine, other = row(machine_key="here"), row(machine_key="elsewhere", variant="w", compute_us=0.01)
     put(folder / "one-to-one.csv.gz", mine, other, row(machine_key="here", variant="x", run=NEW))
@@ -113,15 +111,13 @@ def copied(driver: Driver, **cells: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--partial"], ["--force"], ["--add"]])
-def test_foreign_rows_are_not_published(
-    driver: Driver, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_foreign_rows_are_not_published(driver, capsys, arguments):
     driver.run()
     copied(driver, machine_key="elsewhere")
     assert "of machine elsewhere; they count only in the folder" in refusal(driver, capsys, *arguments)
 
 
-def test_rows_without_a_record_are_not_published(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_without_a_record_are_not_published(driver, capsys):
     driver.run()
     copied(driver)
     line = refusal(driver, capsys, "--partial")
@@ -129,9 +125,7 @@ def test_rows_without_a_record_are_not_published(driver: Driver, capsys: pytest.
 
 
 @pytest.mark.parametrize("points", [None, 0, -3])
-def test_a_record_without_points_makes_no_set_complete(
-    driver: Driver, capsys: pytest.CaptureFixture[str], points: int | None
-) -> None:
+def test_a_record_without_points_makes_no_set_complete(driver, capsys, points):
     driver.run()
     (path,) = (driver.local / "many" / "runs").glob("*.json")
     said = json.loads(path.read_text())
@@ -144,10 +138,10 @@ def test_a_record_without_points_makes_no_set_complete(
     assert refusal(driver, capsys, "--partial") == line
 
 
-def test_published_rows_of_another_machine_are_not_kept(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_published_rows_of_another_machine_are_not_kept(driver, capsys):
     driver.run()
     assert driver.publish() == 0
-    path = driver.results / "published" / "fake-2-cores" / "many.csv.gz"
+    path = driver.published / "many.csv.gz"
     put(path, *[{**one, "machine_key": "elsewhere"} for one in store.decode(path)])
     before = path.read_bytes()
     capsys.readouterr()
@@ -155,7 +149,7 @@ def test_published_rows_of_another_machine_are_not_kept(driver: Driver, capsys: 
     assert "of machine elsewhere" in capsys.readouterr().err and path.read_bytes() == before
 
 
-def test_an_artifact_of_another_machine_is_not_published(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_artifact_of_another_machine_is_not_published(driver, capsys):
     driver.run()
     path = driver.local / "real-ebsd" / "artifacts" / "real-ebsd.summary.json"
     store.write_json(path, {"machine_key": "elsewhere"})
@@ -168,7 +162,7 @@ def test_an_artifact_of_another_machine_is_not_published(driver: Driver, capsys:
     "text, says",
     [('{"schema": 1, "machine_key": "elsewhere"}', "of machine elsewhere"), ("[", "read"), ("[]", "object")],
 )
-def test_a_comparison_of_another_machine_does_not_count(tmp_path: Path, text: str, says: str) -> None:
+def test_a_comparison_of_another_machine_does_not_count(tmp_path, text, says):
     (tmp_path / "template-rivals.json").write_text(text)
     with pytest.raises(UserError, match=says):
         artifacts.stored(tmp_path, "template-rivals", 1, "measure it here")
@@ -184,9 +178,7 @@ def with_column(path: Path, **cells: str) -> None:
     path.write_bytes(gzip.compress(text.getvalue().encode()))
 
 
-def test_rows_of_a_newer_program_are_read_and_said_and_not_published(
-    driver: Driver, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_of_a_newer_program_are_read_and_said_and_not_published(driver, capsys):
     driver.run()
     rows = driver.rows()
     path = sorted((driver.local / "many").glob("*.csv.gz"))[0]
@@ -199,12 +191,10 @@ def test_rows_of_a_newer_program_are_read_and_said_and_not_published(
 
 
 @pytest.mark.parametrize("arguments", [[], ["--force"], ["--add"]])
-def test_a_published_file_of_a_newer_program_is_not_written_over(
-    driver: Driver, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_a_published_file_of_a_newer_program_is_not_written_over(driver, capsys, arguments):
     driver.run()
     assert driver.publish() == 0
-    path = driver.results / "published" / "fake-2-cores" / "many.csv.gz"
+    path = driver.published / "many.csv.gz"
     with_column(path)
     before = path.read_bytes()
     capsys.readouterr()
@@ -213,7 +203,7 @@ def test_a_published_file_of_a_newer_program_is_not_written_over(
     assert "watt" in line and "take that version of the sources" in line and path.read_bytes() == before
 
 
-def test_a_file_that_only_a_newer_program_can_read_keeps_its_name(tmp_path: Path) -> None:
+def test_a_file_that_only_a_newer_program_can_read_keeps_its_name(tmp_path):
     path = save(tmp_path, OLD, [row()])
     with_column(path, outcome="postponed")
     said: list[str] = []
@@ -226,6 +216,6 @@ def test_a_file_that_only_a_newer_program_can_read_keeps_its_name(tmp_path: Path
 
 
 @pytest.mark.parametrize("folder", sorted((ROOT / "results" / "published").glob("*")), ids=lambda path: path.name)
-def test_every_row_that_was_published_counts(folder: Path) -> None:
+def test_every_row_that_was_published_counts(folder):
     said: list[str] = []
     assert store.read_rows(folder, said.append) and not said

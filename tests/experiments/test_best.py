@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import pytest
-from driving import EXPERIMENT, Driver, driver
+from driving import EXPERIMENT, driver
 
 from experiments.driver import best, schema, store
 from experiments.driver.points import Unit
@@ -22,28 +21,15 @@ UNIT = Unit("e", PROBLEM, VARIANT, "fp32", "stream", "uniform", GRID)
 
 
 def experiment(**preset: object) -> dict[str, schema.Experiment]:
-    return {
-        "e": schema.Experiment(
-            title="t",
-            form="one-to-one",
-            feeds=["comparison"],
-            problems=[{"sizes": [8], "counts": ["1:1"]}],
-            presets={"paper": preset},
-        )
-    }
+    problems = [{"sizes": [8], "counts": ["1:1"]}]
+    about = {"title": "t", "form": "one-to-one", "feeds": ["comparison"]}
+    return {"e": schema.Experiment(**about, problems=problems, presets={"paper": preset})}
 
 
 def row(params: str, us: float, **cells: str) -> dict[str, str]:
     cell = dict(zip(best.CELL, ("fast", "fp32", "one-to-one", *["8"] * 4, "1", "1", "full", *[""] * 6)))
-    return {
-        **cell,
-        "params": params,
-        "outcome": "passed",
-        "mode": "stream",
-        "compute_us": str(us),
-        "experiment": "e",
-        **cells,
-    }
+    passed = {"outcome": "passed", "mode": "stream", "experiment": "e"}
+    return {**cell, **passed, "params": params, "compute_us": str(us), **cells}
 
 
 def kept(rows: list[dict[str, str]], **preset: object) -> tuple[str, ...]:
@@ -51,44 +37,39 @@ def kept(rows: list[dict[str, str]], **preset: object) -> tuple[str, ...]:
     return units[0].params if units else ()
 
 
-def test_architectures_of_machines() -> None:
+def test_architectures_of_machines():
     assert best.architecture("cuda", {"device": "cuda:0", "compute_capability": "9.0"}) == "9.0"
     assert best.architecture("cpu", {"device": "cuda:0", "compute_capability": "9.0"}) == "cpu"
     assert best.architecture("cuda", {}) == "unknown"
 
 
-def test_the_fastest_are_kept_by_their_median() -> None:
+def test_the_fastest_are_kept_by_their_median():
     rows = [row(GRID[0], 3), row(GRID[1], 1), row(GRID[1], 100), row(GRID[1], 2), row(GRID[2], 4), row(GRID[3], 5)]
     assert kept(rows, best=1) == (GRID[1],), "the median of 1, 2 and 100 is 2"
     assert kept(rows, best=2) == GRID[:2], "in the order of the grid"
     assert kept(rows, best=9) == GRID
 
 
-def test_only_what_passed_in_the_same_cell_counts() -> None:
-    for cells in (
-        {"outcome": "incorrect"},
-        {"mode": "graph"},
-        {"form": "n-to-m"},
-        {"left_rows": "9"},
-        {"precision": "fp64"},
-    ):
-        assert kept([row(GRID[0], 1, **cells), row(GRID[3], 2)], best=1) == (GRID[3],), cells
+def test_only_what_passed_in_the_same_cell_counts():
+    other = {"outcome": "incorrect", "mode": "graph", "form": "n-to-m", "left_rows": "9", "precision": "fp64"}
+    for name, cell in other.items():
+        assert kept([row(GRID[0], 1, **{name: cell}), row(GRID[3], 2)], best=1) == (GRID[3],), name
     assert kept([row("a=3;b=1", 1), row(GRID[2], 2)], best=1) == (GRID[2],), "a point that is not built is not the best"
 
 
-def test_a_side_experiment_ranks_only_what_nothing_else_measured() -> None:
+def test_a_side_experiment_ranks_only_what_nothing_else_measured():
     assert kept([row(GRID[0], 3), row(GRID[0], 1, experiment="modes"), row(GRID[1], 2)], best=1) == (GRID[1],)
     assert kept([row(GRID[0], 1, experiment="modes"), row(GRID[1], 2)], best=1) == (GRID[0],)
 
 
-def test_named_points_are_kept_whatever_their_time() -> None:
+def test_named_points_are_kept_whatever_their_time():
     rows = [row(GRID[0], 1)]
     assert kept(rows, best=1, points={"fast": ["b=2"]}) == (GRID[0], GRID[1], GRID[3])
     assert kept([], best=1, points={"fast": ["a=2;b=1"]}) == (GRID[2],)
     assert kept([], best=1, points={"other": ["a=2"]}) == ()
 
 
-def test_what_cannot_be_ranked_is_counted() -> None:
+def test_what_cannot_be_ranked_is_counted():
     other = dataclasses.replace(UNIT, variant=dataclasses.replace(VARIANT, id="other"))
     units, empty = best.keep_best([UNIT, other], experiment(best=1), "paper", best.ranking([row(GRID[0], 1)]))
     assert [unit.variant.id for unit in units] == ["fast"] and empty == [other]
@@ -103,7 +84,7 @@ def test_what_cannot_be_ranked_is_counted() -> None:
         ("best = 'all'", "give a positive integer"),
     ],
 )
-def test_mistakes(tmp_path: Path, preset: str, says: str) -> None:
+def test_mistakes(tmp_path, preset, says):
     path = tmp_path / "many.toml"
     path.write_text(EXPERIMENT + f"[presets.paper]\n{preset}\n")
     with pytest.raises(UserError) as caught:
@@ -111,7 +92,7 @@ def test_mistakes(tmp_path: Path, preset: str, says: str) -> None:
     assert says in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_paper_measures_the_best_of_quick(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paper_measures_the_best_of_quick(driver, capsys):
     driver.experiment("many", EXPERIMENT + "[presets.paper]\nbest = 1\n")
     assert driver.run(preset="paper") == 2, "nothing says which points are best"
     assert "measure the preset quick first" in capsys.readouterr().err
@@ -121,7 +102,7 @@ def test_paper_measures_the_best_of_quick(driver: Driver, capsys: pytest.Capture
     assert len(points) == 3 * 2 * 2, "one point of each variant on each problem"
 
 
-def test_energy_is_asked_for(driver: Driver) -> None:
+def test_energy_is_asked_for(driver):
     driver.run("--variants", "cpu_definition")
     assert not any("--energy-time" in call for call in driver.calls())
     driver.experiment("metered", EXPERIMENT.replace("[[problems]]", "energy_s = 0.5\n[[problems]]"))
@@ -139,7 +120,7 @@ def of_size(side: int, params: str, us: float, form: str = "one-to-one") -> dict
     return row(params, us, form=form, **sides)
 
 
-def test_the_nearest_problem_of_a_published_set_names_the_best() -> None:
+def test_the_nearest_problem_of_a_published_set_names_the_best():
     rows = [of_size(64, GRID[0], 1), of_size(64, GRID[1], 2), of_size(16, GRID[3], 1), of_size(16, GRID[2], 2)]
     assert elsewhere(rows).some(UNIT, 1) == (GRID[3],), "16 is nearer to 8 than 64 is"
     assert elsewhere(rows).some(UNIT, 2) == (GRID[3], GRID[2])
@@ -151,7 +132,7 @@ def test_the_nearest_problem_of_a_published_set_names_the_best() -> None:
     assert elsewhere(other[:1]).some(UNIT, 1) == (GRID[2],)
 
 
-def test_a_new_variant_stands_for_itself() -> None:
+def test_a_new_variant_stands_for_itself():
     grid = tuple(f"a={i}" for i in range(100))
     new = dataclasses.replace(UNIT, variant=dataclasses.replace(VARIANT, id="new"), params=grid)
     few = elsewhere([of_size(8, GRID[0], 1)]).some(new, 1)
@@ -159,7 +140,7 @@ def test_a_new_variant_stands_for_itself() -> None:
     assert best.spread(GRID, 9) == GRID and best.spread(GRID, 2) == (GRID[0], GRID[-1])
 
 
-def test_plotted_keeps_a_variant_that_no_experiment_names() -> None:
+def test_plotted_keeps_a_variant_that_no_experiment_names():
     other = dataclasses.replace(UNIT, variant=dataclasses.replace(VARIANT, id="other"))
 
     def plotted(**names: list[str]) -> list[Unit]:
@@ -174,9 +155,7 @@ def test_plotted_keeps_a_variant_that_no_experiment_names() -> None:
     assert best.keep_plotted([large], experiment()) == [large], "an experiment without the key"
 
 
-def test_smoke_measures_what_it_knows_best_and_says_once_what_it_leaves_out(
-    driver: Driver, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_smoke_measures_what_it_knows_best_and_says_once_what_it_leaves_out(driver, capsys):
     path = driver.folder / "presets.toml"
     path.write_text(path.read_text().replace("[quick]", "best = 1\nborrow = true\n[quick]"))
     (driver.results / "published").mkdir(parents=True)

@@ -46,12 +46,8 @@ class Gpu:
 
     def facts(self, more: dict[str, object]) -> None:
         """What `--machine` says; the fake prints the content of FAKE_MACHINE over its own."""
-        self.driver._patch.setenv(
-            "FAKE_MACHINE",
-            json.dumps(
-                {"device_name": "Fake GPU", "clock_mhz": 1900, "max_clock_mhz": 2000, "throttle_reasons": "", **more}
-            ),
-        )
+        known = {"device_name": "Fake GPU", "clock_mhz": 1900, "max_clock_mhz": 2000, "throttle_reasons": ""}
+        self.driver._patch.setenv("FAKE_MACHINE", json.dumps(known | more))
 
     def tells(self, processes: str = "", **more: str) -> None:
         answer = ", ".join({**SMI, **more}.values())
@@ -73,21 +69,11 @@ def gpu(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gpu:
     return Gpu(driver, tmp_path / "bin", monkeypatch)
 
 
-def test_a_fit_gpu_has_a_line_for_each_thing(gpu: Gpu, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fit_gpu_has_a_line_for_each_thing(gpu, capsys):
     code, said = gpu.said(capsys)
     assert code == 0 and "fit to measure" in said
-    names = {
-        "CPU load",
-        "disk",
-        "GPU processes",
-        "GPU load",
-        "GPU memory",
-        "ECC",
-        "MIG",
-        "launch pace",
-        "throttling",
-        "clocks",
-    }
+    names = {"CPU load", "disk", "GPU processes", "GPU load", "GPU memory", "ECC", "MIG"}
+    names |= {"launch pace", "throttling", "clocks"}
     assert names <= set(said) and all(said[name].endswith("; ok") for name in names), said
     assert said["launch pace"].startswith("3.0 us"), "as the record of a first point has it"
     code, said = gpu.said(capsys, "--brief")
@@ -104,16 +90,14 @@ def test_a_fit_gpu_has_a_line_for_each_thing(gpu: Gpu, capsys: pytest.CaptureFix
         ("", {"mig.mode.current": "Enabled"}, "MIG", "switch MIG off"),
     ],
 )
-def test_what_is_unfit_is_named_with_a_way_out(
-    gpu: Gpu, capsys: pytest.CaptureFixture[str], processes: str, smi: dict[str, str], what: str, advice: str
-) -> None:
+def test_what_is_unfit_is_named_with_a_way_out(gpu, capsys, processes, smi, what, advice):
     gpu.tells(processes, **smi)
     code, said = gpu.said(capsys, "--brief")
     assert code == 1 and advice in said.pop(what)
     assert list(said) == ["1 of these would spoil times"]
 
 
-def test_throttling_and_a_slow_host_are_named(gpu: Gpu, capsys: pytest.CaptureFixture[str]) -> None:
+def test_throttling_and_a_slow_host_are_named(gpu, capsys):
     gpu.facts({"throttle_reasons": "hardware thermal", "clock_mhz": 900})
     code, said = gpu.said(capsys, "--brief")
     assert code == 1 and "let the GPU cool" in said["throttling"] and "held down" in said["clocks"]
@@ -123,20 +107,20 @@ def test_throttling_and_a_slow_host_are_named(gpu: Gpu, capsys: pytest.CaptureFi
     assert code == 1 and said["launch pace"].startswith("9.0 us") and "end other programs" in said["launch pace"]
 
 
-def test_the_pace_is_that_of_the_published_set(tmp_path: Path) -> None:
+def test_the_pace_is_that_of_the_published_set(tmp_path):
     assert check.expected_launch_us("card", tmp_path) == check.USUAL_LAUNCH_US
     (tmp_path / "card").mkdir()
     (tmp_path / "card" / "ceilings.json").write_text('{"empty_launch_stream_us": 2.0}')
     assert check.expected_launch_us("card", tmp_path) == pytest.approx(2.4)
 
 
-def test_a_gpu_whose_first_point_fails_is_unfit(gpu: Gpu, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gpu_whose_first_point_fails_is_unfit(gpu, capsys):
     gpu.driver.faults({"kind": "incorrect", "variant": "warp_shuffle"})
     code, said = gpu.said(capsys, "--brief")
     assert code == 1 and said["first point"].startswith("warp_shuffle: element 3 is NaN; nothing can be measured")
 
 
-def test_a_variant_that_takes_other_problems_only_is_passed_over(gpu: Gpu, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_variant_that_takes_other_problems_only_is_passed_over(gpu, capsys):
     """The first variant of the list takes autocorrelations only: the check said that nothing can be measured."""
     names = ("autocorr_cuda_line", "warp_shuffle")
     gpu.driver.variants([fake_bench.variant(name, "cuda") for name in names])
@@ -148,7 +132,7 @@ def test_a_variant_that_takes_other_problems_only_is_passed_over(gpu: Gpu, capsy
     assert code == 1 and said["first point"].startswith("warp_shuffle: same no: the variant computes only yes; nothing")
 
 
-def test_without_nvidia_smi_the_rest_is_told(gpu: Gpu, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_nvidia_smi_the_rest_is_told(gpu, capsys):
     (gpu.base / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
     code, said = gpu.said(capsys)
     assert code == 0 and "left out" in said["nvidia-smi"] and "launch pace" in said and "MIG" not in said
@@ -156,7 +140,7 @@ def test_without_nvidia_smi_the_rest_is_told(gpu: Gpu, capsys: pytest.CaptureFix
     assert "names another GPU" in gpu.said(capsys)[1]["nvidia-smi"]
 
 
-def test_without_a_gpu_what_is_left_out_is_said(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_gpu_what_is_left_out_is_said(driver, capsys):
     assert check.main(["--results", str(driver.results)]) == 0
     said = capsys.readouterr().out
     assert "clocks are left out" in said and said.endswith("fit to measure\n")
@@ -164,7 +148,7 @@ def test_without_a_gpu_what_is_left_out_is_said(driver: Driver, capsys: pytest.C
     assert capsys.readouterr().err.startswith("error: device cuda:0: no GPU")
 
 
-def test_a_processor_in_use_is_unfit() -> None:
+def test_a_processor_in_use_is_unfit():
     assert check.cpu_line(0.1, 2, on_gpu=False).advice == ""
     assert "every core" in check.cpu_line(1.0, 2, on_gpu=False).advice
     assert check.cpu_line(6.0, 16, on_gpu=True).advice == "" and check.cpu_line(15.5, 16, on_gpu=True).advice
@@ -172,7 +156,7 @@ def test_a_processor_in_use_is_unfit() -> None:
     assert low.advice.startswith("free some"), "a file system without free space"
 
 
-def test_busy_cores_are_read_from_the_ticks_of_the_kernel() -> None:
+def test_busy_cores_are_read_from_the_ticks_of_the_kernel():
     before, after = [100, 0, 50, 1000, 10, 0, 0, 0], [150, 0, 100, 1250, 60, 0, 0, 0]
     assert REAL_BUSY_CORES(before, after, 4) == pytest.approx(1.0), "100 of 400 ticks of 4 cores"
     assert REAL_BUSY_CORES(before, before, 4) == 0.0

@@ -16,7 +16,7 @@ NEW_RUN_ID = store.new_run_id  # `driver` replaces it
 AHEAD = "20990101T000000-aaaaaa"
 
 
-def test_an_id_follows_those_that_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_id_follows_those_that_are_known(capsys):
     name = store.new_run_id(["20250101T000000-ffffff", AHEAD, "20270101T000000-000000"])
     assert name.startswith("20990101T000001-") and store.CHUNK_NAME.fullmatch(f"{name}-0000.csv.gz")
     (line,) = capsys.readouterr().err.splitlines()
@@ -26,7 +26,7 @@ def test_an_id_follows_those_that_are_known(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize("last", ["99991231T235959-ffffff", "20261341T000000-000000"])
-def test_no_id_can_follow_the_end_of_time(last: str) -> None:
+def test_no_id_can_follow_the_end_of_time(last):
     with pytest.raises(UserError, match=f"run {last}: no run can be later"):
         store.new_run_id([last])
 
@@ -43,9 +43,7 @@ def runs_of(rows: list[store.Row]) -> set[str]:
 
 
 @pytest.mark.parametrize("where", ["local", "published"])
-def test_what_is_measured_after_the_clock_was_put_back_counts(
-    driver: Driver, capsys: pytest.CaptureFixture[str], where: str
-) -> None:
+def test_what_is_measured_after_the_clock_was_put_back_counts(driver, capsys, where):
     measured_ahead(driver)
     if where == "published":
         assert driver.publish() == 0
@@ -56,10 +54,10 @@ def test_what_is_measured_after_the_clock_was_put_back_counts(
     assert AHEAD in capsys.readouterr().err
     assert len(driver.rows()) == before and AHEAD not in runs_of(driver.rows())
     assert driver.publish("--add") == 0
-    assert runs_of(store.read_rows(driver.results / "published" / "fake-2-cores")) == runs_of(driver.rows())
+    assert runs_of(store.read_rows(driver.published)) == runs_of(driver.rows())
 
 
-def test_a_damaged_file_of_a_run_ahead_counts_too(driver: Driver) -> None:
+def test_a_damaged_file_of_a_run_ahead_counts_too(driver):
     measured_ahead(driver)
     paths = sorted((driver.local / "many").glob("*.csv.gz"))
     for path in paths:

@@ -10,7 +10,7 @@ from xcorr.paths import ROOT
 NO_COLUMNS = {"repetitions", "result_us"}  # the list of repetitions; a phase of the harness that no row has
 
 
-def test_the_record_of_a_point_has_what_the_table_says_and_nothing_else() -> None:
+def test_the_record_of_a_point_has_what_the_table_says_and_nothing_else():
     source = (ROOT / "harness/measure/measure.cpp").read_text(encoding="utf-8")
     body = source[source.index("nlohmann::json Point::record()") :]
     loop, point = body.split("nlohmann::json record = {")
@@ -22,6 +22,6 @@ def test_the_record_of_a_point_has_what_the_table_says_and_nothing_else() -> Non
     assert known - of_point - {"run", "experiment", "preset"} == set(FIELDS), "record[name] of kFieldNames"
 
 
-def test_every_column_has_a_known_type_and_the_key_no_gap() -> None:
+def test_every_column_has_a_known_type_and_the_key_no_gap():
     assert {one.type for one in TABLE} == {"text", "int", "float"} and len({one.name for one in TABLE}) == len(TABLE)
     assert sorted(int(one.key) for one in TABLE if one.key != "-") == list(range(1, len(KEY) + 1))

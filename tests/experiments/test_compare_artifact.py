@@ -22,7 +22,7 @@ def call(root: Path, *options: str) -> int:
     return artifact.main(["--results", str(root), *options])
 
 
-def test_the_baseline_is_whole_and_adds_up() -> None:
+def test_the_baseline_is_whole_and_adds_up():
     what, baseline = artifact.load_baseline("h200_artifact")
     assert len(baseline) == 53
     for theirs in baseline.values():
@@ -37,7 +37,7 @@ def test_the_baseline_is_whole_and_adds_up() -> None:
     assert set(what["definition"]["families"]) < folders
 
 
-def test_best_point_of_a_cell_and_its_ratios(results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_best_point_of_a_cell_and_its_ratios(results, capsys):
     bare = SLOW | {"forward_us": 4.0, "hadamard_us": 2.0, "inverse_us": 4.0}  # fast but for the layout
     root = results(
         *(row("cufft", k, params="callbacks=none", **bare) for k in range(3)),
@@ -55,15 +55,7 @@ def test_best_point_of_a_cell_and_its_ratios(results, capsys: pytest.CaptureFixt
     assert line(fft, "geometric mean")[5] == "0.70"
     assert line(naive, "one-to-one", "16", "1:1")[3:] == ["17.0", "8.5", "0.50"]
     assert line(naive, "n-to-mn", "16", "2:8")[3:] == ["-", "-", "-"]
-    assert line(definition, "one-to-one", "16", "1:1")[3:] == [
-        "-",
-        "3.1",
-        "3.1",
-        "-",
-        "1.00",
-        "warp_shuffle",
-        "warps_per_block=8",
-    ]
+    assert line(definition, "one-to-one", "16", "1:1")[3:] == "- 3.1 3.1 - 1.00 warp_shuffle warps_per_block=8".split()
     assert "families without a row in this set: warp_per_overlap\n" in definition
     assert "host enqueue rates" in artifact.EPILOG
 
@@ -77,17 +69,13 @@ def test_best_point_of_a_cell_and_its_ratios(results, capsys: pytest.CaptureFixt
         ("definition", [row("split_row", compute_us=3.139 * 1.11)], "1.11 !"),
     ],
 )
-def test_above_a_bar_is_flagged_and_exits_1(
-    results, capsys: pytest.CaptureFixture[str], part: str, rows: list[store.Row], flagged: str
-) -> None:
+def test_above_a_bar_is_flagged_and_exits_1(results, capsys, part, rows, flagged):
     assert call(results(*rows), "--part", part) == 1
     said = capsys.readouterr()
     assert flagged in said.out and "1 above the bar" in said.out and said.err == ""
 
 
-def test_the_best_definition_is_of_the_papers_families_and_at_most_1_1(
-    results, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_best_definition_is_of_the_papers_families_and_at_most_1_1(results, capsys):
     root = results(
         row("split_row", params="rows_per_thread=1", compute_us=4.0, clear_us=2.0),  # its clear counts in this form
         row("split_row", params="rows_per_thread=2", compute_us=3.4),
@@ -104,9 +92,7 @@ def test_the_best_definition_is_of_the_papers_families_and_at_most_1_1(
     assert text.count("| form ") == 1
 
 
-def test_the_definition_leaves_the_clear_out_where_the_artifact_does(
-    results, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_definition_leaves_the_clear_out_where_the_artifact_does(results, capsys):
     cell = {"form": "n-to-m", "lefts": 2, "rights": 2}  # theirs: 3.212 us
     split = "multi_matrix_both_split_row"
     root = results(
@@ -123,7 +109,7 @@ def test_the_definition_leaves_the_clear_out_where_the_artifact_does(
     assert "- clear: the artifact's split-row kernels leave" in text and "- host: " in text
 
 
-def test_a_part_of_which_no_cell_is_measured_exits_1(results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_of_which_no_cell_is_measured_exits_1(results, capsys):
     root = results(row("cufft", params="p=1", **SLOW))
     assert call(root, "--part", "fft") == 0
     capsys.readouterr()
@@ -133,7 +119,7 @@ def test_a_part_of_which_no_cell_is_measured_exits_1(results, capsys: pytest.Cap
     assert error.count("\n") == 1
 
 
-def test_rows_that_did_not_pass_or_are_other_problems_do_not_count(results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_that_did_not_pass_or_are_other_problems_do_not_count(results, capsys):
     root = results(
         row("cufft", outcome="incorrect", params="p=1", **SLOW),
         row("cufft", window="valid", params="p=2", **SLOW),
@@ -154,13 +140,13 @@ def test_rows_that_did_not_pass_or_are_other_problems_do_not_count(results, caps
         (["--part", "naiv"], "see --help"),
     ],
 )
-def test_mistakes_end_in_one_line(results, capsys: pytest.CaptureFixture[str], options: list[str], says: str) -> None:
+def test_mistakes_end_in_one_line(results, capsys, options, says):
     assert call(results(row("cufft", params="p=1", **SLOW)), *options) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and says in error and error.count("\n") == 1
 
 
-def test_a_side_experiment_does_not_move_the_median_of_a_main_one() -> None:
+def test_a_side_experiment_does_not_move_the_median_of_a_main_one():
     rows = [
         row("cufft", compute_us=10.0),
         row("cufft", compute_us=30.0, experiment="modes"),

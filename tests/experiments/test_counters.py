@@ -51,7 +51,7 @@ def details(name: str, values: dict[str, float]) -> str:
 
 
 @pytest.mark.parametrize("printed", [raw, details])
-def test_counters_are_read_as_ncu_prints_them(printed) -> None:
+def test_counters_are_read_as_ncu_prints_them(printed):
     for name, values in THESIS.items():
         assert counters.read(printed(name, values), POINTS[name], name) == values
 
@@ -73,7 +73,7 @@ def test_counters_are_read_as_ncu_prints_them(printed) -> None:
         (raw("simplified", THESIS["simplified"]).replace("sm__inst_executed_pipe_lsu", "other"), "no counter sm__inst"),
     ],
 )
-def test_what_is_no_counter_is_one_line(text: str, told: str) -> None:
+def test_what_is_no_counter_is_one_line(text, told):
     with pytest.raises(UserError) as caught:
         counters.read(text, POINTS["simplified"], "simplified.csv")
     assert told in str(caught.value) and "\n" not in str(caught.value)
@@ -95,7 +95,7 @@ def verdicts_of(tmp_path: Path, kind: str = "local") -> dict[str, str]:
     return dict(zip(lines["id"], lines["verdict"]))
 
 
-def test_they_are_stored_once_published_and_decide_the_claims(tmp_path: Path) -> None:
+def test_they_are_stored_once_published_and_decide_the_claims(tmp_path):
     unknown, differs = SERIES_WORDS[UNKNOWN], SERIES_WORDS[DIFFERS]
     assert verdicts_of(tmp_path) == {"H02": unknown, "H03": unknown}
     assert read_folder(tmp_path, THESIS) == 0
@@ -114,7 +114,7 @@ def test_they_are_stored_once_published_and_decide_the_claims(tmp_path: Path) ->
     assert verdicts_of(tmp_path) == {"H02": differs, "H03": HOLDS}
 
 
-def test_counters_of_another_launch_decide_nothing(tmp_path: Path) -> None:
+def test_counters_of_another_launch_decide_nothing(tmp_path):
     assert read_folder(tmp_path, THESIS) == 0
     path = tmp_path / "results" / "local" / sets.KEY / counters.EXPERIMENT / "artifacts" / f"{counters.EXPERIMENT}.json"
     found = json.loads(path.read_text())
@@ -126,13 +126,13 @@ def test_counters_of_another_launch_decide_nothing(tmp_path: Path) -> None:
         verdicts_of(tmp_path)
 
 
-def test_a_missing_file_is_named(tmp_path: Path, capsys) -> None:
+def test_a_missing_file_is_named(tmp_path, capsys):
     some = {name: values for name, values in THESIS.items() if name != "flat-indexing"}
     assert read_folder(tmp_path, some) == 2
     assert "flat-indexing.csv: not there" in capsys.readouterr().err
 
 
-def test_ncu_is_run_once_for_every_launch(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_ncu_is_run_once_for_every_launch(tmp_path, monkeypatch, capsys):
     asked = []
 
     def ncu(words, **_):
@@ -155,7 +155,7 @@ def test_ncu_is_run_once_for_every_launch(tmp_path: Path, monkeypatch, capsys) -
     assert capsys.readouterr().out.count("--launch-count 1") == len(POINTS)
 
 
-def test_the_launches_are_points_of_the_tree() -> None:
+def test_the_launches_are_points_of_the_tree():
     for one in POINTS.values():
         (source,) = (Path(counters.__file__).parents[2] / "algorithms").rglob(f"{one['variant']}.cu")
         assert f" {one['kernel']}(" in source.read_text(encoding="utf-8")

@@ -40,9 +40,7 @@ def of_lines(path: Path, *parts: bytes, times: int = 1) -> Path:
         ((b"\0" * 2**20,), "line 1 has more than 64 KiB"),
     ],
 )
-def test_a_bomb_is_refused_at_its_first_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...], says: str
-) -> None:
+def test_a_bomb_is_refused_at_its_first_line(tmp_path, monkeypatch, parts, says):
     path = of_lines(tmp_path / "one-to-one.csv.gz", *parts, times=40)
     unpacked = 0
     lines = decoding._lines
@@ -61,7 +59,7 @@ def test_a_bomb_is_refused_at_its_first_line(
         store.read_rows(tmp_path)
 
 
-def test_a_file_of_rows_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_rows_has_a_limit(tmp_path, monkeypatch):
     path = save(tmp_path, OLD, [row(repetition=i) for i in range(50)])
     size = len(gzip.decompress(path.read_bytes()))
     monkeypatch.setattr(decoding, "MOST_BYTES", size)
@@ -71,7 +69,7 @@ def test_a_file_of_rows_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         store.decode(path)
 
 
-def test_a_large_record_is_left_out(tmp_path: Path) -> None:
+def test_a_large_record_is_left_out(tmp_path):
     save(tmp_path, OLD, [row()])
     path = record(tmp_path, OLD, note="x" * files.MOST_BYTES)
     said: list[str] = []
@@ -79,13 +77,13 @@ def test_a_large_record_is_left_out(tmp_path: Path) -> None:
     assert said == [f"{path}: cannot be read (more than 64 MiB); left out"]
 
 
-def test_a_long_reason_does_not_make_its_file_unreadable(tmp_path: Path) -> None:
+def test_a_long_reason_does_not_make_its_file_unreadable(tmp_path):
     path = save(tmp_path, OLD, [row(outcome="failed", compute_us=None, reason="no\nmemory " * 2**16)])
     (one,) = store.decode(path)
     assert len(one["reason"]) == store.LONGEST_CELL and one["reason"].startswith("no memory no")
 
 
-def test_the_limits_leave_room_for_what_was_published() -> None:
+def test_the_limits_leave_room_for_what_was_published():
     largest = max((ROOT / "results" / "published").glob("*/*.csv.gz"), key=lambda path: path.stat().st_size)
     data = gzip.decompress(largest.read_bytes())
     assert 20 * len(data) < decoding.MOST_BYTES and 20 * max(map(len, data.split(b"\n"))) < decoding.LONGEST_LINE

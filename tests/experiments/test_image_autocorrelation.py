@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -35,20 +33,12 @@ def test_the_spectral_peak_lies_at_the_cycles_over_the_smaller_side(cycles):
 
 
 @pytest.fixture
-def run(tmp_path):
-    facts = tmp_path / "machine.json"
-    facts.write_text(json.dumps({"machine_key": "some-machine"}))
-
-    def start(library=None, **options):
-        argv = ["--preset", "smoke", "--results", str(tmp_path), "--machine-facts", str(facts)]
-        code = experiment.main(argv, library or OneArray())
-        return code, tmp_path / "local" / "some-machine" / experiment.EXPERIMENT / "artifacts"
-
-    return start
+def run(run_input):
+    return lambda: run_input(experiment, OneArray())
 
 
-def test_a_run_has_rows_of_every_case_and_is_kept(run, capsys):
-    code, folder = run()
+def test_a_run_has_rows_of_every_case_and_is_kept(run):
+    code, _, _, folder = run()
     assert code == 0
     rows = pd.read_csv(folder / f"{experiment.EXPERIMENT}.lengths.csv.gz")
     assert list(rows.columns) == experiment.COLUMNS
@@ -60,13 +50,14 @@ def test_a_run_has_rows_of_every_case_and_is_kept(run, capsys):
     assert set(rows[rows["case"] == "loop"]["variant"]) > {experiment.LOOP}
     with np.load(folder / f"{experiment.EXPERIMENT}.previews.npz") as arrays:
         assert {"plane", "radii", "removed", "raw", "lengths"} == set(arrays.files)
-    assert run()[0] == 0 and "computed already" in capsys.readouterr().out
+    code, out, _, _ = run()
+    assert code == 0 and "computed already" in out
 
 
-def test_wrong_lengths_fail_the_run(run, capsys, monkeypatch):
+def test_wrong_lengths_fail_the_run(run, monkeypatch):
     monkeypatch.setattr(experiment, "TOLERANCE", 1e-9)
-    code, folder = run()
-    assert code == 1 and "wrong; wavelength 20" in capsys.readouterr().err
+    code, _, err, folder = run()
+    assert code == 1 and "wrong; wavelength 20" in err
     assert not (folder / f"{experiment.EXPERIMENT}.summary.json").exists()
 
 

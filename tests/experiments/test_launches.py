@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from driving import Driver, driver
+from driving import driver
 
 from experiments.driver import store
 from experiments.driver.launches import quiet_us, slowed
@@ -16,7 +15,7 @@ def row(**cells: str) -> store.Row:
     return {**base, "outcome": "passed", "experiment": "many", "compute_us": "4", "launch_us": "3", **cells}
 
 
-def test_only_times_of_few_launches_and_plans_are_slowed_by_a_busy_host() -> None:
+def test_only_times_of_few_launches_and_plans_are_slowed_by_a_busy_host():
     quiet = row(variant="quiet")
     fast, slow = row(variant="fast", launch_us="4.6"), row(variant="slow", launch_us="4.6", compute_us="400")
     planned = row(variant="planned", launch_us="4.6", compute_us="400", plan_us="800")
@@ -28,12 +27,12 @@ def test_only_times_of_few_launches_and_plans_are_slowed_by_a_busy_host() -> Non
     assert found == {"fast", "planned"}
 
 
-def test_rows_without_launches_say_nothing() -> None:
+def test_rows_without_launches_say_nothing():
     rows = [row(launch_us=""), row(launch_us="", compute_us="0.1")]
     assert quiet_us(rows) == 0 and not slowed(rows, quiet_us(rows))
 
 
-def test_a_sweep_says_so_and_slowed_measures_them_again(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_says_so_and_slowed_measures_them_again(driver, capsys):
     driver.run("--sizes", "4")
     quiet = len(driver.rows())
     driver.faults({"kind": "busy", "left": "8x8"})
@@ -48,7 +47,7 @@ def test_a_sweep_says_so_and_slowed_measures_them_again(driver: Driver, capsys: 
     assert {one["launch_us"] for one in driver.rows()} == {"3"} and len(driver.rows()) > quiet
 
 
-def test_measuring_again_beside_a_busier_host_replaces_nothing(driver: Driver) -> None:
+def test_measuring_again_beside_a_busier_host_replaces_nothing(driver):
     driver.faults({"kind": "busy", "left": "8x8"})
     driver.run("--sizes", "4,8")
     first = driver.rows()
@@ -59,12 +58,12 @@ def test_measuring_again_beside_a_busier_host_replaces_nothing(driver: Driver) -
     assert {one["run"] for one in driver.rows()}.isdisjoint({one["run"] for one in first})
 
 
-def test_a_point_that_was_only_measured_again_keeps_its_rows() -> None:
+def test_a_point_that_was_only_measured_again_keeps_its_rows():
     only = row(variant="only", run="2", launch_us="", **{n: "1" for n in store.INTEGERS})
     assert store.newest([only], again={"2"}) == [only]
 
 
-def test_a_slowed_point_is_measured_again_with_its_rivals(driver: Driver) -> None:
+def test_a_slowed_point_is_measured_again_with_its_rivals(driver):
     """They meet in one run, so that their problem can be published."""
     driver.faults({"kind": "busy", "variant": "cpu_fft", "left": "8x8"})
     driver.run("--sizes", "4,8")
@@ -77,7 +76,7 @@ def test_a_slowed_point_is_measured_again_with_its_rivals(driver: Driver) -> Non
     assert driver.publish("--partial") == 0
 
 
-def test_of_a_problem_the_rivals_of_one_run_stay(driver: Driver) -> None:
+def test_of_a_problem_the_rivals_of_one_run_stay(driver):
     driver.faults({"kind": "busy", "variant": "cpu_fft", "left": "8x8"})
     driver.run("--sizes", "8")
     first = driver.rows()
@@ -86,7 +85,7 @@ def test_of_a_problem_the_rivals_of_one_run_stay(driver: Driver) -> None:
     assert driver.rows() == first, "the fast launches of cpu_fft are of a run that a busier host slowed down"
 
 
-def test_what_is_not_supported_has_no_launch_and_a_failure_replaces_nothing() -> None:
+def test_what_is_not_supported_has_no_launch_and_a_failure_replaces_nothing():
     numbers = {name: "1" for name in store.INTEGERS}
     unsupported = {"variant": "other", "launch_us": "", "outcome": "not_supported", **numbers}
     before = [row(variant="v", run="1", launch_us="4.6", **numbers), row(run="1", **unsupported)]

@@ -24,7 +24,6 @@ NAMED = [
     ("experiments.compare.artifact", "--results"),
     ("experiments.compare.counters", "--machine-key key --read"),
     ("experiments.compare.fragments", "--machine-key key --program"),
-    ("experiments.compare.reference", "--reference"),
     ("experiments.compare.resources", "--build"),
     ("experiments.compare.rivals", "--results"),
     ("experiments.compare.scipy_peer", "--bars"),
@@ -68,9 +67,7 @@ def refusal(module: str, words: list[str], capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize(("module", "words"), NAMED)
-def test_what_is_named_to_a_command(
-    driver: Driver, circle: Path, module: str, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_named_to_a_command(driver, circle, module, words, capsys):
     line = refusal(module, [*words.format(experiments=driver.folder).split(), str(circle)], capsys)
     assert str(circle) in line or "no local set; valid: none" in line
 
@@ -84,15 +81,7 @@ def test_what_is_named_to_a_command(
     ],
 )
 @pytest.mark.parametrize("name", ["one", "build"])
-def test_the_folder_of_the_build_and_the_program_in_it(
-    driver: Driver,
-    circle: Path,
-    module: str,
-    words: list[str],
-    name: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_folder_of_the_build_and_the_program_in_it(driver, circle, module, words, name, capsys, monkeypatch):
     program = driver.base / "build" / "xcorr-bench"
     program.unlink()
     program.symlink_to(circle)
@@ -100,8 +89,6 @@ def test_the_folder_of_the_build_and_the_program_in_it(
     assert f"{name}/xcorr-bench: " in refusal(module, words, capsys)
 
 
-def test_the_folder_in_which_few_variants_are_built(
-    circle: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_folder_in_which_few_variants_are_built(circle, capsys, monkeypatch):
     monkeypatch.setenv("XCORR_TRY_BUILD", str(circle))
     assert str(circle) in refusal("experiments.driver.trial", ["cpu_row_streaming"], capsys)

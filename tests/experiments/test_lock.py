@@ -46,9 +46,7 @@ def started(driver: Driver) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.communicate()
 
 
-def test_a_second_sweep_in_the_folder_is_refused_and_named(
-    driver: Driver, started, impatient: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_sweep_in_the_folder_is_refused_and_named(driver, started, impatient, capsys):
     process = started()
     calls = len(driver.calls())
     assert driver.run() == 2
@@ -61,9 +59,7 @@ def test_a_second_sweep_in_the_folder_is_refused_and_named(
     assert driver.run("--dry-run") == 0, "which writes nothing, needs no lock"
 
 
-def test_shards_run_beside_each_other_but_no_shard_twice(
-    driver: Driver, started, impatient: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shards_run_beside_each_other_but_no_shard_twice(driver, started, impatient, capsys):
     first = next(k for k in (1, 2) if _has_the_hanging_point(driver, k))
     started("--shard", f"{first}/2")
     assert driver.run("--shard", f"{3 - first}/2") == 0
@@ -85,7 +81,7 @@ def _has_the_hanging_point(driver: Driver, k: int) -> bool:
     return found
 
 
-def test_a_killed_sweep_leaves_no_lock(driver: Driver, started) -> None:
+def test_a_killed_sweep_leaves_no_lock(driver, started):
     process = started()
     assert list(driver.local.glob(".sweep-*.lock"))
     process.send_signal(signal.SIGKILL)
@@ -94,9 +90,7 @@ def test_a_killed_sweep_leaves_no_lock(driver: Driver, started) -> None:
     assert not list(driver.local.glob(".sweep-*.lock"))
 
 
-def test_a_file_system_without_locks_is_said_and_measured_on(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_system_without_locks_is_said_and_measured_on(driver, monkeypatch, capsys):
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -106,7 +100,7 @@ def test_a_file_system_without_locks_is_said_and_measured_on(
     assert len(warned) == 1 and "no locks" in warned[0] and "start no other sweep" in warned[0]
 
 
-def test_a_lock_file_without_words_still_holds(tmp_path: Path, impatient: None) -> None:
+def test_a_lock_file_without_words_still_holds(tmp_path, impatient):
     for text in ("", "null", "{"):
         path = tmp_path / lock.OWN.format(run="x")
         path.write_text(text)
@@ -119,7 +113,7 @@ def test_a_lock_file_without_words_still_holds(tmp_path: Path, impatient: None) 
             assert not path.exists(), "nobody holds it any more"
 
 
-def test_two_sweeps_after_each_other_measure_once(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_sweeps_after_each_other_measure_once(driver, monkeypatch):
     """What the other measured between the first look and the lock is not measured again."""
     read, seen = store.read_rows, []
 
@@ -136,7 +130,7 @@ def test_two_sweeps_after_each_other_measure_once(driver: Driver, monkeypatch: p
     assert len(driver.calls()) == 12
 
 
-def test_a_sweep_of_another_user_is_seen(tmp_path: Path, impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_of_another_user_is_seen(tmp_path, impatient, monkeypatch):
     """Its file may be read and not written."""
     mine = lock.holder("b", (1, 1), ())
     other = tmp_path / lock.OWN.format(run="a")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import fake_bench
@@ -21,6 +22,16 @@ VARIANTS = [Variant.from_list(entry) for entry in fake_bench.VARIANTS]
 CUDA = Variant.from_list(fake_bench.variant("warp_shuffle", "cuda", points=("a=1", "a=2")))
 
 
+ONE = 'title = "t"\nform = "one-to-one"\nfeeds = ["best_table"]\n'
+BLOCK = '[[problems]]\nsizes = [4]\ncounts = ["1:1"]\n'
+
+
+def with_params(folder: Path, params: str, *variants: Variant) -> list[Unit]:
+    """The units of an experiment whose preset quick keeps these parameters."""
+    (folder / "one.toml").write_text(f"{ONE}{BLOCK}[presets.quick]\nparams = {params}\n")
+    return expand(load_experiments(folder), [CUDA, *variants], "quick", "cuda")
+
+
 def units(**filters: object) -> list[Unit]:
     chosen = Filters(**filters)  # type: ignore[arg-type]
     return expand(load_experiments(), VARIANTS, "quick", "cpu", chosen)
@@ -35,7 +46,7 @@ def brute_force(problem: Problem) -> int:
     return rows * cols * problem.pairs
 
 
-def test_the_key_of_a_reduced_result_has_the_hash_of_the_reduction() -> None:
+def test_the_key_of_a_reduced_result_has_the_hash_of_the_reduction():
     listed = Variant.from_list(
         {**fake_bench.VARIANTS[0], "results": ["surface", "sum", "above"], "reduction_hash": "01234567"}
     )
@@ -50,7 +61,7 @@ def test_the_key_of_a_reduced_result_has_the_hash_of_the_reduction() -> None:
         assert unit.key("", "quick")[-1] == expected
 
 
-def test_work_of_a_problem() -> None:
+def test_work_of_a_problem():
     assert Problem("n-to-m", (16, 16), (16, 16), 2, 3, "full").fmas == 16**4 * 6
     chance = random.Random(1)
     for _ in range(300):
@@ -87,12 +98,12 @@ def test_illegal_problems(form, left, right, lefts, rights, window, says):  # ty
 
 
 @pytest.mark.parametrize("size", ["0", "-3", "4x0", "99999999999", "4x", "x4", "", "4x4x4", "1e3"])
-def test_bad_sizes(size: str) -> None:
+def test_bad_sizes(size):
     with pytest.raises(UserError, match="size"):
         parse_size(size)
 
 
-def test_sizes_and_counts() -> None:
+def test_sizes_and_counts():
     assert parse_size(7) == ((7, 7), (7, 7)) and parse_size("3x5") == ((3, 5), (3, 5))
     assert parse_size("2:3x5") == ((2, 2), (3, 5)) and parse_counts("2:8") == (2, 8)
     for bad in ("0:1", "1", "1:-1", "1:99999999999"):
@@ -100,22 +111,17 @@ def test_sizes_and_counts() -> None:
             parse_counts(bad)
 
 
-def test_order_is_by_experiment_then_work() -> None:
+def test_order_is_by_experiment_then_work():
     listed = units()
     assert listed == units()
     names = list(dict.fromkeys(unit.experiment for unit in listed))
-    assert names == [
-        "auto-regret",
-        "autocorrelation",
-        "off-grid",
-        "one-to-one",
-        "one-to-many",
-        "n-to-mn",
-        "fields",
-        "n-to-m",
-        "template-matching",
-        "time-series-detections",
-    ]
+    assert (
+        names
+        == (
+            "auto-regret autocorrelation off-grid one-to-one one-to-many n-to-mn fields n-to-m "
+            "template-matching time-series-detections"
+        ).split()
+    )
     for name in names:
         work = [unit.problem.fmas for unit in listed if unit.experiment == name]
         assert work == sorted(work)
@@ -123,7 +129,7 @@ def test_order_is_by_experiment_then_work() -> None:
     assert len(places) == len(set(places))
 
 
-def test_filters() -> None:
+def test_filters():
     chosen = units(experiments=["n-to-m"], variants=["cpu_fft"], sizes=["64", "16x16"])
     assert {unit.experiment for unit in chosen} == {"n-to-m"}
     assert {unit.variant.id for unit in chosen} == {"cpu_fft"}
@@ -142,23 +148,17 @@ def test_filters() -> None:
         ({"experiments": ["n-to-m"], "forms": ["one-to-one"]}, "nothing to measure"),
     ],
 )
-def test_unknown_filters(filters: dict[str, list[str]], says: str) -> None:
+def test_unknown_filters(filters, says):
     with pytest.raises(UserError, match=says.replace("?", r"\?")):
         units(**filters)
 
 
-def test_a_preset_keeps_points_by_their_parameters(tmp_path: Path) -> None:
+def test_a_preset_keeps_points_by_their_parameters(tmp_path):
     points = ("", "a=1;b=2", "a=1;b=3", "a=2;b=2", "c=1")
     assert select_points(points, None) == points
     assert select_points(points, {"a": [1], "b": ["2", 4]}) == ("", "a=1;b=2", "c=1")
 
-    def expanded(params: str) -> list[Unit]:
-        (tmp_path / "one.toml").write_text(
-            'title = "t"\nform = "one-to-one"\nfeeds = ["best_table"]\n[[problems]]\nsizes = [4]\ncounts = ["1:1"]\n'
-            f"[presets.quick]\nparams = {params}\n"
-        )
-        return expand(load_experiments(tmp_path), [CUDA], "quick", "cuda")
-
+    expanded = partial(with_params, tmp_path)
     assert [unit.params for unit in expanded("{ a = [2] }")] == [("a=2",)]
     assert [unit.params for unit in expanded("{ threads = [1] }")] == [("a=1", "a=2")]
     with pytest.raises(UserError, match="a = 3: no variant has it; choose from 1, 2"):
@@ -167,18 +167,14 @@ def test_a_preset_keeps_points_by_their_parameters(tmp_path: Path) -> None:
         expanded("{ nobody = [1] }")
 
 
-def test_values_of_variants_that_are_not_built_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_of_variants_that_are_not_built_may_be_named(tmp_path, monkeypatch):
     monkeypatch.setattr(source_tree, "ALGORITHMS", tmp_path / "algorithms")
     (tmp_path / "algorithms" / "family").mkdir(parents=True)
     (tmp_path / "algorithms" / "family" / "unbuilt.cu").write_text('.axes = {{"a", {"16", "1024"}}}')
     (tmp_path / "algorithms" / "family" / "other.cu").write_text('.axes = {{"b", {"7"}}}')
 
-    def expanded(value: int, *ids: str) -> list[Unit]:
-        (tmp_path / "one.toml").write_text(
-            'title = "t"\nform = "one-to-one"\nfeeds = ["best_table"]\n[[problems]]\nsizes = [4]\ncounts = ["1:1"]\n'
-            f"[presets.quick]\nparams = {{ a = [1, {value}] }}\n"
-        )
-        return expand(load_experiments(tmp_path), [CUDA, *(replace(CUDA, id=one) for one in ids)], "quick", "cuda")
+    def expanded(value, *ids):
+        return with_params(tmp_path, f"{{ a = [1, {value}] }}", *(replace(CUDA, id=one) for one in ids))
 
     assert [unit.params for unit in expanded(1024)] == [("a=1",)]
     for value, *ids in ((7,), (24,), (1024, "unbuilt")):
@@ -186,7 +182,7 @@ def test_values_of_variants_that_are_not_built_may_be_named(tmp_path: Path, monk
             expanded(value, *ids)
 
 
-def test_variants_of_one_array_are_asked_for_no_other_problem() -> None:
+def test_variants_of_one_array_are_asked_for_no_other_problem():
     one_array = Variant.from_list({**fake_bench.variant("one_array"), "same_only": True})
     taken = [
         unit for unit in expand(load_experiments(), [*VARIANTS, one_array], "quick", "cpu") if unit.variant.same_only
@@ -198,7 +194,7 @@ def test_variants_of_one_array_are_asked_for_no_other_problem() -> None:
     )
 
 
-def test_variants_of_scores_are_asked_for_no_products() -> None:
+def test_variants_of_scores_are_asked_for_no_products():
     of_scores = Variant.from_list({**fake_bench.variant("of_scores"), "scores": ["zncc"]})
     every = expand(load_experiments(), [*VARIANTS, of_scores], "quick", "cpu")
     taken = [unit for unit in every if unit.variant.is_of_scores]
@@ -206,22 +202,21 @@ def test_variants_of_scores_are_asked_for_no_products() -> None:
     assert any(unit.problem.fields.score == "product" for unit in every)
 
 
-def test_windows_may_be_a_list(tmp_path: Path) -> None:
-    head = 'title = "t"\nform = "one-to-one"\nfeeds = ["best_table"]\n'
+def test_windows_may_be_a_list(tmp_path):
     block = '[[problems]]\nsizes = [{size}]\ncounts = ["1:1"]\nwindow = {window}\n'
     both = ["full", "sy:0..1,sx:-1..1"]
-    (tmp_path / "list.toml").write_text(head + block.format(size=4, window=both).replace("'", '"'))
+    (tmp_path / "list.toml").write_text(ONE + block.format(size=4, window=both).replace("'", '"'))
     apart = (block.format(size=4, window=f'"{one}"') for one in both)
-    (tmp_path / "apart.toml").write_text(head + "".join(apart))
+    (tmp_path / "apart.toml").write_text(ONE + "".join(apart))
     loaded = load_experiments(tmp_path)
     ids = {name: [problem.id for problem in grid(one, "")] for name, one in loaded.items()}
     assert ids["list"] == ids["apart"] and len(ids["list"]) == 2
     every = tmp_path / "every.toml"
-    every.write_text(head + 'window = ["full", "valid"]\n[[problems]]\nsizes = [4]\ncounts = ["1:1"]\n')
+    every.write_text(ONE + 'window = ["full", "valid"]\n' + BLOCK)
     assert len(grid(load_experiments(tmp_path)["every"], "")) == 2
 
 
-def test_device_decides_the_backend() -> None:
+def test_device_decides_the_backend():
     both = [*VARIANTS, CUDA]
     on_cpu = expand(load_experiments(), both, "quick", "cpu")
     assert {unit.variant.backend for unit in on_cpu} == {"cpu", "cuda"}
@@ -231,18 +226,14 @@ def test_device_decides_the_backend() -> None:
         expand(load_experiments(), VARIANTS, "quick", "cuda:0")
 
 
-def test_experiments_name_variants_that_may_not_be_built(tmp_path: Path) -> None:
-    text = (
-        'title = "x"\nform = "one-to-one"\nfeeds = ["comparison"]\nvariants = ["cpu_fff"]\n'
-        '[[problems]]\nsizes = [4]\ncounts = ["1:1"]\n'
-    )
-    (tmp_path / "x.toml").write_text(text)
+def test_experiments_name_variants_that_may_not_be_built(tmp_path):
+    (tmp_path / "x.toml").write_text(f'{ONE}variants = ["cpu_fff"]\n{BLOCK}')
     with pytest.raises(UserError, match=r"experiment x: variant cpu_fff: .*did you mean cpu_fft\?"):
         expand(load_experiments(tmp_path), VARIANTS, "quick", "cpu")
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
-def test_shards_are_disjoint_complete_and_fair(n: int) -> None:
+def test_shards_are_disjoint_complete_and_fair(n):
     everything = units()
     parts = [take_shard(everything, (k, n)) for k in range(1, n + 1)]
     assert sorted((u.experiment, u.name) for part in parts for u in part) == sorted(
@@ -256,7 +247,7 @@ def test_shards_are_disjoint_complete_and_fair(n: int) -> None:
         assert {unit.variant.id for unit in part} == {"cpu_definition", "cpu_fft"}
 
 
-def test_parse_shard() -> None:
+def test_parse_shard():
     assert parse_shard("2/4") == (2, 4)
     for bad in ("0/2", "3/2", "1", "a/b", "1/0", "-1/2"):
         with pytest.raises(UserError, match="shard"):

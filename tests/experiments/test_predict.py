@@ -51,7 +51,7 @@ def measured(size: int, us: float, variant: Variant = SCALAR, rights: int = 1, *
     return row(**{**shapes, **about, **cells})
 
 
-def test_shipped_rates_and_threads() -> None:
+def test_shipped_rates_and_threads():
     made = predictor()
     assert made.launch_s(unit(100), "") == pytest.approx(0.1, rel=1e-3)
     work = work_of(problem(64), "fft")
@@ -59,7 +59,7 @@ def test_shipped_rates_and_threads() -> None:
     assert made.launch_s(unit(64, FFT), "threads=all") == pytest.approx(1e-6 + work / 4e8)
 
 
-def test_rows_scale_with_the_work_of_their_class() -> None:
+def test_rows_scale_with_the_work_of_their_class():
     made = predictor()
     made.learn([measured(100, 1e6), measured(64, 1e5, FFT, params="threads=1")])
     assert made.launch_s(unit(200), "") == pytest.approx(16, rel=1e-3)
@@ -68,7 +68,7 @@ def test_rows_scale_with_the_work_of_their_class() -> None:
     assert made.launch_s(unit(100), "") == pytest.approx(1, rel=1e-3)
 
 
-def test_nearest_smaller_problem_is_taken_and_refines() -> None:
+def test_nearest_smaller_problem_is_taken_and_refines():
     made = predictor()
     made.learn([measured(100, 2e5), measured(200, 9e9)])
     assert made.launch_s(unit(120), "") == pytest.approx(0.2 * 1.2**4, rel=1e-3)
@@ -76,7 +76,7 @@ def test_nearest_smaller_problem_is_taken_and_refines() -> None:
     assert made.launch_s(unit(120), "") == pytest.approx(0.1 * (120 / 110) ** 4, rel=1e-3)
 
 
-def test_what_does_not_grow_with_the_work_is_told_apart() -> None:
+def test_what_does_not_grow_with_the_work_is_told_apart():
     """Half a second of overhead in both launches: only the rest is scaled."""
     made = predictor()
     made.learn([measured(50, 0.5e6 + 1e6 / 16), measured(100, 1.5e6)])
@@ -85,21 +85,21 @@ def test_what_does_not_grow_with_the_work_is_told_apart() -> None:
     assert made.launch_s(unit(240), "") > 2, "a tenth of a launch counts as work at least"
 
 
-def test_a_launch_never_costs_less_than_its_overhead() -> None:
+def test_a_launch_never_costs_less_than_its_overhead():
     made = predictor()
     made.learn([measured(16, 1.5)])
     assert made.launch_s(unit(4), "") >= 1e-6
     assert made.launch_s(unit(64), "") > 20 * made.launch_s(unit(16), "")
 
 
-def test_other_outcomes_say_nothing_about_time() -> None:
+def test_other_outcomes_say_nothing_about_time():
     made = predictor()
     before = made.launch_s(unit(64), "")
     made.learn([measured(32, 5, outcome="timeout"), row(variant="unknown", compute_us=3)])
     assert made.launch_s(unit(64), "") == before
 
 
-def test_selection_follows_the_limit_of_the_device() -> None:
+def test_selection_follows_the_limit_of_the_device():
     assert predictor().why_not(unit(250), "") == ""
     reason = predictor().why_not(unit(300), "")
     assert reason == "predicted 8.1 s per launch, preset quick selects up to 5 s on cpu"
@@ -108,7 +108,7 @@ def test_selection_follows_the_limit_of_the_device() -> None:
     assert predictor().why_not(unit(1000, CUDA), "") == "", "not_supported is the program's word"
 
 
-def test_cost_counts_repetitions_references_and_checks() -> None:
+def test_cost_counts_repetitions_references_and_checks():
     made = predictor()
     small, large = made.unit_s(unit(8), [""]), made.unit_s(unit(200), [""])
     assert small == pytest.approx(3.5 * 0.14, rel=0.1)
@@ -119,7 +119,7 @@ def test_cost_counts_repetitions_references_and_checks() -> None:
     assert made.unit_s(more, FFT.points) < 2 * made.unit_s(more, FFT.points[:1])
 
 
-def test_counting_energy_takes_its_time_on_a_gpu() -> None:
+def test_counting_energy_takes_its_time_on_a_gpu():
     for device, variant, seconds in (("cuda:0", CUDA, 1.0), ("cpu", SCALAR, 0.0)):
         plain = unit(16, variant)
         counted = dataclasses.replace(plain, energy_s=1.0)
@@ -127,14 +127,14 @@ def test_counting_energy_takes_its_time_on_a_gpu() -> None:
         assert made.point_s(counted, "") - made.point_s(plain, "") == pytest.approx(seconds)
 
 
-def test_shipped_rates_know_every_class() -> None:
+def test_shipped_rates_know_every_class():
     rates = load_rates()
     for backend in ("cpu", "cuda"):
         assert set(rates.classes[backend]) == {"definition", "fft"}
         assert backend in rates.verification
 
 
-def test_a_point_with_a_long_verification_is_not_selected() -> None:
+def test_a_point_with_a_long_verification_is_not_selected():
     preset = Preset(
         repetitions=3, min_time_s=0.001, max_predicted_s=Limits(cpu=5, cuda=5), max_point_s=Limits(cpu=2, cuda=2)
     )

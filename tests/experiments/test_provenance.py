@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from driving import EXPERIMENT, Driver, driver, refusal
 
 from experiments.driver import store
-from experiments.driver.sources import Sources
+from experiments.driver.repository import Repository
 from xcorr.paths import ROOT
 
 __all__ = ["driver"]
@@ -30,7 +29,7 @@ def rewrite(driver: Driver, **values: object) -> None:
         store.write_json(path, {**json.loads(path.read_text()), **values})
 
 
-def test_a_record_names_the_commit_and_the_trees_of_its_sources(driver: Driver) -> None:
+def test_a_record_names_the_commit_and_the_trees_of_its_sources(driver):
     driver.run()
     (record,) = records(driver)
     assert record["git_commit"] == driver.git("rev-parse", "HEAD") and record["git_dirty"] is False
@@ -54,9 +53,7 @@ def with_a_new_experiment(base: Path) -> None:
 
 @pytest.mark.parametrize("change", [edited, with_a_new_variant, with_a_new_experiment])
 @pytest.mark.parametrize("arguments", ALWAYS)
-def test_rows_of_modified_sources_are_not_published(
-    driver: Driver, capsys: pytest.CaptureFixture[str], change: Callable[[Path], None], arguments: list[str]
-) -> None:
+def test_rows_of_modified_sources_are_not_published(driver, capsys, change, arguments):
     change(driver.base)
     driver.run("--experiments", "many")
     assert records(driver)[0]["git_dirty"] is True
@@ -68,33 +65,31 @@ def test_rows_of_modified_sources_are_not_published(
     assert driver.publish() == 0, "the way out"
 
 
-def test_results_and_files_of_the_user_modify_no_sources(driver: Driver) -> None:
+def test_results_and_files_of_the_user_modify_no_sources(driver):
     driver.run()
     driver.git("add", "-f", "results")
     driver.git("commit", "-q", "-m", "Rows")
     driver.run("--force")
     (driver.base / "frames.png").touch()
-    assert not Sources(driver.base).modified()
+    assert not Repository(driver.base).modified()
 
 
 @pytest.mark.parametrize("commit", [None, "", 7])
-def test_rows_of_no_commit_are_not_published(
-    driver: Driver, capsys: pytest.CaptureFixture[str], commit: object
-) -> None:
+def test_rows_of_no_commit_are_not_published(driver, capsys, commit):
     driver.run()
     rewrite(driver, git_commit=commit)
     line = refusal(driver, capsys)
     assert "are of no commit; measure again" in line and "in a git clone" in line
 
 
-def test_rows_measured_without_git_are_not_published(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_measured_without_git_are_not_published(driver, capsys):
     driver.base.joinpath(".git").rename(driver.base / "elsewhere")
     driver.run()
     assert records(driver)[0]["git_commit"] is None
     assert "are of no commit" in refusal(driver, capsys)
 
 
-def test_rows_of_an_unknown_commit_are_not_published(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_of_an_unknown_commit_are_not_published(driver, capsys):
     driver.run()
     rewrite(driver, git_commit="0" * 40)
     line = refusal(driver, capsys)
@@ -102,9 +97,7 @@ def test_rows_of_an_unknown_commit_are_not_published(driver: Driver, capsys: pyt
 
 
 @pytest.mark.parametrize("trees, says", [(None, "do not name the trees"), ({"algorithms": "0" * 40}, "other trees")])
-def test_rows_of_unknown_trees_are_not_published(
-    driver: Driver, capsys: pytest.CaptureFixture[str], trees: object, says: str
-) -> None:
+def test_rows_of_unknown_trees_are_not_published(driver, capsys, trees, says):
     driver.run()
     rewrite(driver, git_trees=trees)
     line = refusal(driver, capsys)
@@ -120,16 +113,14 @@ def deleted(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("lose", [untracked, deleted])
-def test_rows_of_an_experiment_that_the_repository_lacks_are_not_published(
-    driver: Driver, capsys: pytest.CaptureFixture[str], lose: Callable[[Driver], None]
-) -> None:
+def test_rows_of_an_experiment_that_the_repository_lacks_are_not_published(driver, capsys, lose):
     driver.run()
     lose(driver)
     line = refusal(driver, capsys, "--partial")
     assert "rows of experiment many, whose file the repository lacks; add many.toml to git" in line
 
 
-def test_without_git_a_line_says_what_is_not_checked(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_git_a_line_says_what_is_not_checked(driver, capsys):
     driver.run()
     driver.base.joinpath(".git").rename(driver.base / "elsewhere")
     capsys.readouterr()
@@ -138,16 +129,14 @@ def test_without_git_a_line_says_what_is_not_checked(driver: Driver, capsys: pyt
     assert len(said) == 1 and "is not checked" in said[0]
 
 
-def test_a_folder_of_another_repository_is_no_repository(driver: Driver) -> None:
+def test_a_folder_of_another_repository_is_no_repository(driver):
     """Such as an archive of the sources unpacked in somebody's clone: its commit is none of these sources."""
-    assert Sources(driver.base).known and not Sources(driver.folder).known
-    assert Sources(driver.folder).record()["git_commit"] is None
+    assert Repository(driver.base).known and not Repository(driver.folder).known
+    assert Repository(driver.folder).record()["git_commit"] is None
 
 
 @pytest.mark.parametrize("arguments", ALWAYS)
-def test_rivals_of_two_runs_are_not_published(
-    driver: Driver, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_rivals_of_two_runs_are_not_published(driver, capsys, arguments):
     driver.run("--variants", "cpu_definition")
     driver.run("--variants", "cpu_fft")
     line = refusal(driver, capsys, *arguments)
@@ -158,28 +147,24 @@ def test_rivals_of_two_runs_are_not_published(
     assert driver.publish() == 0, "the way out"
 
 
-def test_rivals_of_two_cards_are_named_as_such(
-    driver: Driver, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rivals_of_two_cards_are_named_as_such(driver, capsys, monkeypatch):
     for card, variant in ((7, "cpu_definition"), (8, "cpu_fft")):
         monkeypatch.setenv("FAKE_MACHINE", json.dumps({"uuid_hash": card}))
         driver.run("--variants", variant)
     assert " on 2 GPUs; measure again" in refusal(driver, capsys)
 
 
-def test_problems_of_one_run_each_are_published_together(driver: Driver) -> None:
+def test_problems_of_one_run_each_are_published_together(driver):
     driver.run("--sizes", "4")
     driver.run("--sizes", "8,12")
     assert driver.publish() == 0
 
 
-def test_a_published_problem_that_is_mixed_stays_beside_others(
-    driver: Driver, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_published_problem_that_is_mixed_stays_beside_others(driver, capsys):
     """Sets from before this rule have such problems."""
     driver.run("--sizes", "4,8")
     assert driver.publish("--partial") == 0
-    target = driver.results / "published" / "fake-2-cores"
+    target = driver.published
     (known,) = json.loads((target / "runs.json").read_text())
     other = "20290101T000000-abcdef"
     rows = [
@@ -200,5 +185,5 @@ def test_a_published_problem_that_is_mixed_stays_beside_others(
 
 
 @pytest.mark.parametrize("folder", sorted((ROOT / "results" / "published").glob("*")), ids=lambda path: path.name)
-def test_sets_from_before_this_rule_are_read(folder: Path) -> None:
+def test_sets_from_before_this_rule_are_read(folder):
     assert store.read_rows(folder)

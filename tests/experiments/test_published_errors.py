@@ -34,7 +34,7 @@ def written(folder: Path, rows: list[store.Row]) -> Path:
     return folder
 
 
-def test_no_published_row_is_above_its_bound(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_published_row_is_above_its_bound(capsys):
     assert l2_errors.run([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines and all(" 0 of " in line or "no row" in line for line in lines)
@@ -55,16 +55,14 @@ def test_no_published_row_is_above_its_bound(capsys: pytest.CaptureFixture[str])
         ({"rel_l2_error": "2.8e-4", "variant": "tiled_direct", "window": PART}, True),
     ],
 )
-def test_a_row_above_its_bound_is_listed(
-    cells: dict[str, str], wrong: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_row_above_its_bound_is_listed(cells, wrong, tmp_path, capsys):
     folder = written(tmp_path / "some-machine", [row(rel_l2_error="1e-8", params="a=1"), row(**cells)])
     assert l2_errors.run([str(folder)]) == int(wrong)
     listed = capsys.readouterr().out.splitlines()[1:]
     assert len(listed) == int(wrong) and all("256x256/256x256/1:1/" in line for line in listed)
 
 
-def test_a_folder_that_is_not_there_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_not_there_is_a_mistake(capsys):
     with pytest.raises(l2_errors.UserError, match="no such folder"):
         l2_errors.run(["results/nowhere"])
 
@@ -73,7 +71,7 @@ def test_a_folder_that_is_not_there_is_a_mistake(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize("variant", ["cpu_definition", "cpu_fft"])
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
 @pytest.mark.parametrize("size", ["16x20", "33x9"])
-def test_the_bound_is_that_of_the_program(variant: str, precision: str, size: str) -> None:
+def test_the_bound_is_that_of_the_program(variant, precision, size):
     asked = ["--variant", variant, "--precision", precision, "--form", "one-to-one", "--left", size]
     done = subprocess.run(
         [BENCH, *asked, "--repetitions", "1", "--min-time", "0.001", "--records", "-"],
@@ -90,7 +88,7 @@ def test_the_bound_is_that_of_the_program(variant: str, precision: str, size: st
 
 
 @pytest.mark.skipif(not BENCH.exists(), reason="the program is not built")
-def test_ids_tell_the_class() -> None:
+def test_ids_tell_the_class():
     listed = json.loads(subprocess.run([BENCH, "--list=json"], capture_output=True, text=True, check=True).stdout)
     for variant in listed["variants"]:
         assert l2_errors.is_transform(variant["id"]) == (variant["algorithm_class"] == "fft"), variant["id"]

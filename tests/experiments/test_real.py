@@ -28,26 +28,9 @@ def no_packages(monkeypatch):
 
 
 @pytest.fixture
-def run(tmp_path, capsys):
-    """Runs an experiment on the stand-in library; returns exit code, stdout, stderr and its
-    folder."""
-    facts = tmp_path / "facts.json"
-    facts.write_text('{"machine_key": "some-cpu-2-cores"}')
-
-    def call(module, *argv, library=None):
-        code = module.main(
-            ["--preset", "smoke", "--machine-facts", str(facts), "--results", str(tmp_path / "results"), *argv],
-            library or ScipyLibrary(),
-        )
-        captured = capsys.readouterr()
-        return (
-            code,
-            captured.out,
-            captured.err,
-            (tmp_path / "results" / "local" / "some-cpu-2-cores" / module.EXPERIMENT / "artifacts"),
-        )
-
-    return call
+def run(run_input):
+    """Runs an experiment, by default with the stand-in library."""
+    return lambda module, *more, library=None: run_input(module, library or ScipyLibrary(), *more)
 
 
 def read(folder, experiment):

@@ -39,7 +39,12 @@ def report(name: str, arch: str, used: str, frame: tuple[int, int, int] = (0, 0,
     ]
 
 
-def test_kernels_of_several_architectures() -> None:
+def script(name: str, *words: object, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [ROOT / "scripts/build" / name, *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANG_S)
+
+
+def test_kernels_of_several_architectures():
     lines = [
         "ptxas info    : 0 bytes gmem",
         *report(ANONYMOUS, "80", "40 registers, 400 bytes cmem[0]"),
@@ -56,7 +61,7 @@ def test_kernels_of_several_architectures() -> None:
     assert rest == []
 
 
-def test_the_stack_of_a_called_function_is_its_kernels() -> None:
+def test_the_stack_of_a_called_function_is_its_kernels():
     lines = report(TYPED, "90", "32 registers, 96 bytes cumulative stack size")
     lines[1:1] = [
         "ptxas info    : Function properties for called",
@@ -66,7 +71,7 @@ def test_the_stack_of_a_called_function_is_its_kernels() -> None:
     assert (kernel.stack_bytes, kernel.spill_store_bytes, rest) == (96, 0, [])
 
 
-def test_what_is_not_the_report_is_kept() -> None:
+def test_what_is_not_the_report_is_kept():
     said = [
         "x.cu(3): warning #177-D: variable was declared but never referenced",
         "ptxas warning : Stack size for entry function 'k' cannot be statically determined",
@@ -86,11 +91,11 @@ def test_what_is_not_the_report_is_kept() -> None:
         ("plain_c_kernel", ("plain_c_kernel", "")),
     ],
 )
-def test_short_names(signature: str, named: tuple[str, str]) -> None:
+def test_short_names(signature, named):
     assert compile_kernels.short_name(signature) == named
 
 
-def test_names_in_anonymous_namespaces_are_read() -> None:
+def test_names_in_anonymous_namespaces_are_read():
     signatures = compile_kernels.demangled([ANONYMOUS, TYPED])
     assert [compile_kernels.short_name(one) for one in signatures] == [
         ("grouped_overlap_kernel", "2, 4"),
@@ -107,26 +112,12 @@ def compile_unit(tmp_path: Path):
         compiler.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{text}\nEND\nexit {code}\n")
         compiler.chmod(0o755)
         (tmp_path / "unit.part1.cu").write_text(unit)
-        return subprocess.run(
-            [
-                ROOT / "scripts/build/compile_kernels.py",
-                "unit.part1.cu",
-                "unit.o",
-                "unit.json",
-                "unit.d",
-                "--",
-                "./nvcc",
-            ],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=HANG_S,
-        )
+        return script("compile_kernels.py", *"unit.part1.cu unit.o unit.json unit.d -- ./nvcc".split(), folder=tmp_path)
 
     return call
 
 
-def test_a_unit_is_reported_and_only_its_warnings_are_shown(compile_unit, tmp_path: Path) -> None:
+def test_a_unit_is_reported_and_only_its_warnings_are_shown(compile_unit, tmp_path):
     done = compile_unit("\n".join(["x.cu(3): warning: odd", *report(ANONYMOUS, "90", "48 registers")]))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "x.cu(3): warning: odd\n")
     written = json.loads((tmp_path / "unit.json").read_text())
@@ -135,20 +126,14 @@ def test_a_unit_is_reported_and_only_its_warnings_are_shown(compile_unit, tmp_pa
     assert (kernel["kernel"], kernel["arguments"], kernel["registers"]) == ("grouped_overlap_kernel", "2, 4", 48)
 
 
-def test_a_unit_that_does_not_compile_ends_as_the_compiler_does(compile_unit, tmp_path: Path) -> None:
+def test_a_unit_that_does_not_compile_ends_as_the_compiler_does(compile_unit, tmp_path):
     done = compile_unit("x.cu(3): error: expected a ;", code=3)
     assert (done.returncode, done.stderr) == (3, "x.cu(3): error: expected a ;\n")
     assert not (tmp_path / "unit.json").exists()
 
 
-def test_a_compiler_that_is_gone_is_one_line(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [ROOT / "scripts/build/compile_kernels.py", "a.cu", "a.o", "a.json", "a.d", "--", "./no-such-nvcc"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-    )
+def test_a_compiler_that_is_gone_is_one_line(tmp_path):
+    done = script("compile_kernels.py", *"a.cu a.o a.json a.d -- ./no-such-nvcc".split(), folder=tmp_path)
     assert done.returncode == 1
     assert done.stderr == "error: ./no-such-nvcc: No such file or directory; configure the build again\n"
 
@@ -178,26 +163,17 @@ def test_a_compiler_that_is_gone_is_one_line(tmp_path: Path) -> None:
         ("90", 32, 28161, 56, 0.875),
     ],
 )
-def test_occupancy(arch: str, registers: int, shared: int, warps: int, share: float) -> None:
+def test_occupancy(arch, registers, shared, warps, share):
     assert merge_resources.occupancy(arch, registers, shared) == (warps, share)
 
 
-def test_an_unknown_capability_has_no_occupancy() -> None:
+def test_an_unknown_capability_has_no_occupancy():
     assert merge_resources.occupancy("999", 32, 0) is None
 
 
 def kernel(**cells: object) -> dict[str, object]:
-    return {
-        "arch": "90",
-        "kernel": "k",
-        "arguments": "1",
-        "registers": 32,
-        "shared_bytes": 0,
-        "stack_bytes": 0,
-        "spill_store_bytes": 0,
-        "spill_load_bytes": 0,
-        **cells,
-    }
+    bytes_of = dict.fromkeys(("shared_bytes", "stack_bytes", "spill_store_bytes", "spill_load_bytes"), 0)
+    return {"arch": "90", "kernel": "k", "arguments": "1", "registers": 32, **bytes_of, **cells}
 
 
 @pytest.fixture
@@ -212,18 +188,12 @@ def build(tmp_path: Path):
             if not paths[-1].exists() or paths[-1].read_text() != text:
                 paths[-1].write_text(text)
         tables = (tmp_path / "resources.csv", tmp_path / "compile_seconds.csv")
-        return subprocess.run(
-            [ROOT / "scripts/build/merge_resources.py", *tables, *paths],
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=HANG_S,
-        ).stdout
+        return script("merge_resources.py", *tables, *paths).stdout
 
     return merge
 
 
-def test_units_of_a_variant_are_merged(build, tmp_path: Path) -> None:
+def test_units_of_a_variant_are_merged(build, tmp_path):
     shared = kernel(kernel="of_a_header", registers=16)
     said = build(
         ("one", "one.cu", 1.5, [kernel(), shared]),
@@ -245,7 +215,7 @@ def test_units_of_a_variant_are_merged(build, tmp_path: Path) -> None:
     ]
 
 
-def test_only_what_was_compiled_again_is_printed(build, tmp_path: Path) -> None:
+def test_only_what_was_compiled_again_is_printed(build, tmp_path):
     one, other = ("one", "one.cu", 1.5, [kernel()]), ("other", "other.cu", 4, [kernel()])
     build(one, other)
     for path in tmp_path.glob("*.cu.json"):
@@ -257,7 +227,7 @@ def test_only_what_was_compiled_again_is_printed(build, tmp_path: Path) -> None:
     assert build(one, ("other", "other.cu", 5, [kernel()])) == ""
 
 
-def test_local_memory_is_a_fault_but_in_an_ablation(build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_local_memory_is_a_fault_but_in_an_ablation(build, tmp_path, capsys):
     ablation = resources.allowed()[0]
     build((ablation, "a.cu", 1, [kernel(stack_bytes=64)]), ("", "harness.cu", 1, [kernel(stack_bytes=8)]))
     assert resources.main(["--build", str(tmp_path)]) == 0
@@ -269,7 +239,7 @@ def test_local_memory_is_a_fault_but_in_an_ablation(build, tmp_path: Path, capsy
         assert said.startswith("error: fast: k<1> on sm_90 uses local memory") and said.count("\n") == 1
 
 
-def test_capped_registers_may_spill_a_little(build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_capped_registers_may_spill_a_little(build, tmp_path, capsys):
     variant, limit = next(iter(resources.capped().items()))
     for spilled, code in ((limit, 0), (limit + 4, 1)):
         build((variant, "a.cu", 1, [kernel(spill_store_bytes=4, spill_load_bytes=spilled)]))
@@ -277,7 +247,7 @@ def test_capped_registers_may_spill_a_little(build, tmp_path: Path, capsys: pyte
     assert f"{limit + 4} of spill loads" in capsys.readouterr().err
 
 
-def test_the_tables(build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tables(build, tmp_path, capsys):
     build(
         ("fast", "b.cu", 1.5, [kernel(), kernel(arguments="2", registers=64), kernel(arch="80")]),
         ("fast", "b.part1.cu", 2, [kernel(arguments="3")]),
@@ -295,7 +265,7 @@ def test_the_tables(build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("arguments", "said"), [(["--build", "/nonexistent"], "not there; build with CUDA"), (["--bild"], "see --help")]
 )
-def test_mistakes_are_one_line(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_one_line(arguments, said, capsys):
     assert resources.main(arguments) == 2
     err = capsys.readouterr().err
     assert err.startswith("error: ") and said in err and err.count("\n") == 1
@@ -309,7 +279,7 @@ def built() -> list[resources.Row]:
     return resources.read(build_directory() / resources.KERNELS)
 
 
-def test_every_cuda_variant_is_in_the_report(built: list[resources.Row]) -> None:
+def test_every_cuda_variant_is_in_the_report(built):
     listed = {variant["id"] for variant in built_library().variants() if variant["backend"] == "cuda"}
     assert listed == {row["variant"] for row in built} - {""}
     assert all(row["registers"] for row in built)
@@ -318,11 +288,11 @@ def test_every_cuda_variant_is_in_the_report(built: list[resources.Row]) -> None
     assert listed <= {row["variant"] for row in timed if float(row["seconds"]) >= 0}
 
 
-def test_no_built_kernel_uses_local_memory_but_the_ablations(built: list[resources.Row]) -> None:
+def test_no_built_kernel_uses_local_memory_but_the_ablations(built):
     assert resources.faults(built) == []
 
 
 @pytest.mark.parametrize("ablation", resources.allowed())
-def test_an_ablation_does_use_local_memory(ablation: str, built: list[resources.Row]) -> None:
+def test_an_ablation_does_use_local_memory(ablation, built):
     kernels = [row for row in built if row["variant"] == ablation]
     assert kernels and all(int(row["stack_bytes"]) for row in kernels)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,7 +29,7 @@ def rows_of(library, peers, problem=PROBLEM):
 
 
 @pytest.mark.parametrize("peer", zncc_peers.PEERS, ids=lambda peer: peer.name)
-def test_scores_of_each_library_are_those_of_float64(peer) -> None:
+def test_scores_of_each_library_are_those_of_float64(peer):
     found, skipped = rivals.usable([peer], has_gpu=False)
     if not found:
         pytest.skip(f"{peer.name}: {skipped[peer.name]}")
@@ -40,13 +39,13 @@ def test_scores_of_each_library_are_those_of_float64(peer) -> None:
     assert rivals.difference(scores, zncc_peers.truth(*arrays)) < 1e-2
 
 
-def test_truth_is_the_reference_of_the_library(library) -> None:
+def test_truth_is_the_reference_of_the_library(library):
     templates, frame = rivals.inputs(PROBLEM)
     exact = library.reference(rivals.request_of(PROBLEM), templates.astype(float), frame[None].astype(float))
     np.testing.assert_allclose(zncc_peers.truth(templates, frame), exact, atol=1e-9)
 
 
-def test_ours_and_a_wrong_library_are_told_apart(library) -> None:
+def test_ours_and_a_wrong_library_are_told_apart(library):
     right = next(peer for peer in zncc_peers.PEERS if peer.name == "SciPy transforms")
     wrong = dataclasses.replace(right, name="wrong", host=lambda _, scores: scores[:, ::-1])
     rows = rows_of(library, [right, wrong])
@@ -58,7 +57,7 @@ def test_ours_and_a_wrong_library_are_told_apart(library) -> None:
     assert all(row["seconds"] > 0 for row in rows) and rows[0]["variant"]
 
 
-def test_what_cannot_be_imported_is_left_out_with_its_reason() -> None:
+def test_what_cannot_be_imported_is_left_out_with_its_reason():
     absent = dataclasses.replace(zncc_peers.PEERS[0], name="absent", module="no_such_library")
     on_gpu = next(peer for peer in zncc_peers.PEERS if peer.device == "cuda")
     found, skipped = rivals.usable([absent, on_gpu], has_gpu=False)
@@ -66,7 +65,7 @@ def test_what_cannot_be_imported_is_left_out_with_its_reason() -> None:
     assert skipped[on_gpu.name] == "measured with --device cpu"
 
 
-def test_the_table_has_the_fastest_first(tmp_path: Path) -> None:
+def test_the_table_has_the_fastest_first(tmp_path):
     folder = tmp_path / "published" / sets.KEY
     shape = {"template": "9x7", "frame": "33x40", "templates": 2, "params": "", "max_error": 1e-6, "outcome": "passed"}
     rows = [
@@ -95,7 +94,7 @@ def test_the_table_has_the_fastest_first(tmp_path: Path) -> None:
         tables.table(results)
 
 
-def test_a_library_is_compared_with_ours_on_its_own_device(tmp_path: Path) -> None:
+def test_a_library_is_compared_with_ours_on_its_own_device(tmp_path):
     folder = tmp_path / "published" / sets.KEY
     shape = {"template": "9x7", "frame": "33x40", "templates": 2, "params": "", "max_error": 1e-6, "outcome": "passed"}
     times = (
@@ -113,11 +112,11 @@ def test_a_library_is_compared_with_ours_on_its_own_device(tmp_path: Path) -> No
     assert (found["Other", "CPU"], found["Other", "CUDA"]) == ("2", "3")
 
 
-def test_times_have_their_rounds_and_range() -> None:
+def test_times_have_their_rounds_and_range():
     assert rivals.spread([3.0, 1.0, 2.0]) == {"seconds": 2.0, "rounds": 3, "least": 1.0, "most": 3.0}
 
 
-def test_a_set_without_the_run_says_how_to_make_it(tmp_path: Path) -> None:
+def test_a_set_without_the_run_says_how_to_make_it(tmp_path):
     frame = sets.frame([sets.row()])
     results = tidy.ResultSet(sets.KEY, "published", tmp_path, frame, tidy.tidy(frame))
     assert tables.table(results).empty and tables.notes(results) == [tables.NONE]

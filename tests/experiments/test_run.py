@@ -24,7 +24,7 @@ CRASH = {"variant": "cpu_fft", "params": "threads=1", "left": "8x8"}
 POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)
 
 
-def test_measures_every_point_once(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_measures_every_point_once(driver, capsys):
     assert driver.run() == 0
     assert f"{POINTS} passed" in capsys.readouterr().out
     rows = driver.rows()
@@ -38,7 +38,7 @@ def test_measures_every_point_once(driver: Driver, capsys: pytest.CaptureFixture
     assert str(driver.base) not in path.read_text(), "records are published: no absolute paths"
 
 
-def test_second_run_measures_nothing(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_second_run_measures_nothing(driver, capsys):
     driver.run()
     files, calls = driver.files(), driver.calls()
     assert driver.run() == 0
@@ -46,7 +46,7 @@ def test_second_run_measures_nothing(driver: Driver, capsys: pytest.CaptureFixtu
     assert (driver.files(), driver.calls()) == (files, calls)
 
 
-def test_force_keeps_old_files_and_the_newest_wins(driver: Driver) -> None:
+def test_force_keeps_old_files_and_the_newest_wins(driver):
     driver.run()
     files, first = driver.files(), driver.rows()[0]["run"]
     assert driver.run("--force") == 0
@@ -55,7 +55,7 @@ def test_force_keeps_old_files_and_the_newest_wins(driver: Driver) -> None:
     assert len(driver.rows()) == 2 * POINTS and first not in {row["run"] for row in driver.rows()}
 
 
-def test_edited_variant_is_the_only_one_measured_again(driver: Driver) -> None:
+def test_edited_variant_is_the_only_one_measured_again(driver):
     driver.run()
     before = len(driver.calls())
     edited = [dict(entry) for entry in fake_bench.VARIANTS]
@@ -71,7 +71,7 @@ def test_edited_variant_is_the_only_one_measured_again(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("kind", ["crash", "crash-silently", "no-answer"])
-def test_crash_loses_only_its_point(driver: Driver, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_crash_loses_only_its_point(driver, kind, capsys):
     driver.faults({"kind": kind, **CRASH})
     assert driver.run() == 1
     bad = {place for place, outcome in driver.outcomes().items() if outcome != "passed"}
@@ -88,14 +88,14 @@ def test_crash_loses_only_its_point(driver: Driver, kind: str, capsys: pytest.Ca
     assert driver.run() == 1, "a resumed sweep still tells"
 
 
-def test_crash_that_does_not_repeat_costs_nothing(driver: Driver, tmp_path: Path) -> None:
+def test_crash_that_does_not_repeat_costs_nothing(driver, tmp_path):
     driver.faults({"kind": "crash", "once": str(tmp_path / "crashed"), **CRASH})
     assert driver.run() == 0
     assert set(driver.outcomes().values()) == {"passed"} and len(driver.rows()) == 2 * POINTS
 
 
 @pytest.mark.parametrize("params", ["threads=1", "threads=all"])
-def test_a_lost_device_costs_only_the_point_that_lost_it(driver: Driver, params: str) -> None:
+def test_a_lost_device_costs_only_the_point_that_lost_it(driver, params):
     """The first of two points, whose successor would fail with it, and the last."""
     driver.faults({"kind": "lost", **CRASH, "params": params})
     assert driver.run() == 1
@@ -108,7 +108,7 @@ def test_a_lost_device_costs_only_the_point_that_lost_it(driver: Driver, params:
     assert len(asked) == (4 if params == "threads=1" else 2), "a new process for what is left"
 
 
-def test_a_device_that_is_lost_before_it_answers_is_a_crash(driver: Driver) -> None:
+def test_a_device_that_is_lost_before_it_answers_is_a_crash(driver):
     """Without a record nobody knows whose fault it was; the sweep must end all the same."""
     driver.faults({"kind": "lost-silently", **CRASH})
     assert driver.run() == 1
@@ -129,7 +129,7 @@ def _patient_but_with(monkeypatch: pytest.MonkeyPatch, params: str) -> None:
     )
 
 
-def test_hanging_point_times_out(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_point_times_out(driver, monkeypatch):
     _patient_but_with(monkeypatch, "threads=1")
     driver.presets(timeout=2)
     rates = speeds.SPEEDS.read_text()
@@ -143,7 +143,7 @@ def test_hanging_point_times_out(driver: Driver, monkeypatch: pytest.MonkeyPatch
         assert not _alive(call[0]), "a hanging process is killed"
 
 
-def test_refused_request_is_a_failed_point(driver: Driver) -> None:
+def test_refused_request_is_a_failed_point(driver):
     driver.faults({"kind": "exit2", "variant": "cpu_definition", "left": "12x12"})
     assert driver.run() == 1
     failed = [row for row in driver.rows() if row["outcome"] == "failed"]
@@ -151,14 +151,14 @@ def test_refused_request_is_a_failed_point(driver: Driver) -> None:
     assert len(failed) == 2
 
 
-def test_incorrect_point_is_named_and_fails(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_incorrect_point_is_named_and_fails(driver, capsys):
     driver.faults({"kind": "incorrect", "variant": "cpu_definition", "left": "12x12"})
     assert driver.run() == 1
     out = capsys.readouterr().out
     assert "2 incorrect" in out and "incorrect: cpu_definition" in out and "is NaN" in out
 
 
-def test_cuda_variants_answer_themselves_on_the_cpu(driver: Driver) -> None:
+def test_cuda_variants_answer_themselves_on_the_cpu(driver):
     driver.variants([*fake_bench.VARIANTS, fake_bench.variant("warp_shuffle", backend="cuda")])
     assert driver.run() == 0
     by_variant = {place[0]: outcome for place, outcome in driver.outcomes().items()}
@@ -167,7 +167,7 @@ def test_cuda_variants_answer_themselves_on_the_cpu(driver: Driver) -> None:
     assert rows and all(row["iterations"] == "0" for row in rows)
 
 
-def test_gpu_rows_lie_under_the_gpu(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_rows_lie_under_the_gpu(driver, monkeypatch):
     monkeypatch.setenv("FAKE_GPU", "1")
     driver.variants([*fake_bench.VARIANTS, fake_bench.variant("warp_shuffle", backend="cuda")])
     assert driver.run("--device", "cuda") == 0
@@ -176,7 +176,7 @@ def test_gpu_rows_lie_under_the_gpu(driver: Driver, monkeypatch: pytest.MonkeyPa
     assert {row["machine_key"] for row in rows} == {"fake-gpu"} and not driver.local.exists()
 
 
-def test_shards_are_disjoint_and_merge(driver: Driver) -> None:
+def test_shards_are_disjoint_and_merge(driver):
     points: list[set[tuple[str, ...]]] = []
     for k in (1, 2, 3):
         before = set(keys(driver.rows()))
@@ -187,7 +187,7 @@ def test_shards_are_disjoint_and_merge(driver: Driver) -> None:
     assert driver.run() == 0 and driver.files() == files
 
 
-def test_not_selected_before_anything_is_computed(driver: Driver) -> None:
+def test_not_selected_before_anything_is_computed(driver):
     driver.presets(limit=1e-7)
     assert driver.run() == 0
     assert set(driver.outcomes().values()) == {"not_selected"} and driver.calls() == []
@@ -196,7 +196,7 @@ def test_not_selected_before_anything_is_computed(driver: Driver) -> None:
     assert row["iterations"] == "0" and int(row["fmas"]) > 0 and len(driver.rows()) == POINTS
 
 
-def test_damaged_files_are_set_aside_and_measured_again(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_files_are_set_aside_and_measured_again(driver, capsys):
     driver.run()
     expected = keys(driver.rows())
     first, second = sorted((driver.local / "many").glob("*.csv.gz"))[:2]
@@ -210,7 +210,7 @@ def test_damaged_files_are_set_aside_and_measured_again(driver: Driver, capsys: 
     assert keys(driver.rows()) == expected
 
 
-def test_dry_run_measures_nothing(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dry_run_measures_nothing(driver, capsys):
     assert driver.run("--dry-run") == 0
     told = capsys.readouterr().out.splitlines()
     assert told[-1].split()[:4] == ["total", str(POINTS), "0", "0"]
@@ -222,7 +222,7 @@ def test_dry_run_measures_nothing(driver: Driver, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.splitlines()[-1].split()[:3] == ["total", str(POINTS), "6"]
 
 
-def test_results_that_cannot_be_written(driver: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_that_cannot_be_written(driver, tmp_path, capsys):
     driver.results = tmp_path / "file"
     driver.results.write_text("")
     assert driver.run() == 2
@@ -230,7 +230,7 @@ def test_results_that_cannot_be_written(driver: Driver, tmp_path: Path, capsys: 
     assert line.startswith("error: ") and "--results" in line and driver.calls() == []
 
 
-def test_read_only_results(driver: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_read_only_results(driver, monkeypatch, capsys):
     driver.results.mkdir()
     driver.results.chmod(0o555)
     if os.geteuid() == 0:  # root writes everywhere
@@ -245,7 +245,7 @@ def test_read_only_results(driver: Driver, monkeypatch: pytest.MonkeyPatch, caps
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_sweep_resumes(driver: Driver, number: signal.Signals) -> None:
+def test_interrupted_sweep_resumes(driver, number):
     driver.faults({"kind": "hang", "variant": "cpu_fft", "params": "threads=all", "left": "8x8"})
     process = driver.start()
     wait_for(lambda: _last_option(driver, "--left") == "8x8" and "cpu_fft" in driver.calls()[-1], "the hanging point")
@@ -264,7 +264,7 @@ def _last_option(driver: Driver, name: str) -> str:
     return calls[-1][calls[-1].index(name) + 1] if calls else ""
 
 
-def test_twenty_kills_lose_and_double_nothing(driver: Driver, tmp_path: Path) -> None:
+def test_twenty_kills_lose_and_double_nothing(driver, tmp_path):
     """SIGKILL at random moments; each attempt goes on where the last one left."""
     text = (driver.folder / "many.toml").read_text()
     driver.experiment("more", text.replace("12]", "12, 16, 20]"))
@@ -303,7 +303,7 @@ def _alive(pid: object) -> bool:
         return False
 
 
-def test_child_dies_with_a_killed_driver(driver: Driver) -> None:
+def test_child_dies_with_a_killed_driver(driver):
     driver.faults({"kind": "hang", "variant": "cpu_definition", "left": "4x4"})
     process = driver.start()
     wait_for(lambda: bool(driver.calls()), "the first process")
@@ -312,9 +312,7 @@ def test_child_dies_with_a_killed_driver(driver: Driver) -> None:
     wait_for(lambda: not _alive(driver.calls()[0][0]), "the end of the child")
 
 
-def test_full_disk_in_the_midst_loses_nothing(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_full_disk_in_the_midst_loses_nothing(driver, monkeypatch, capsys):
     """The disk fills up after ten files: one line, and the sweep goes on from there."""
     sync, written = os.fsync, []
 

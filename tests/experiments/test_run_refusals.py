@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from driving import Driver, driver
+from driving import driver
 
 from experiments.driver import store
 from xcorr.choice import speeds
@@ -15,7 +15,7 @@ __all__ = ["driver"]
 POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)
 
 
-def test_points_that_were_not_selected_are_predicted_anew(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_points_that_were_not_selected_are_predicted_anew(driver, capsys):
     """A slow prediction drops a point only as long as it is made; nothing is measured twice."""
     driver.presets(limit=1e-7)
     assert driver.run() == 0 and driver.calls() == []
@@ -35,7 +35,7 @@ def test_points_that_were_not_selected_are_predicted_anew(driver: Driver, capsys
     assert set(driver.outcomes().values()) == {"passed"}
 
 
-def test_what_is_learnt_in_a_run_selects_what_an_earlier_one_left_out(driver: Driver) -> None:
+def test_what_is_learnt_in_a_run_selects_what_an_earlier_one_left_out(driver):
     """Small points on a busy host predict large ones too slow; the points measured now say otherwise."""
     driver.presets(limit=1e-7)
     assert driver.run("--sizes", "12", "--variants", "cpu_definition") == 0
@@ -49,7 +49,7 @@ def test_what_is_learnt_in_a_run_selects_what_an_earlier_one_left_out(driver: Dr
     assert driver.outcomes()[("cpu_definition", "", "12", "2")] == "passed"
 
 
-def test_a_bad_window_cell_stops_no_sweep(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_window_cell_stops_no_sweep(driver, capsys):
     driver.run()
     bad = sorted((driver.local / "many").glob("*.csv.gz"))[0]
     bad.write_bytes(store.encode([{**row, "window": "junk"} for row in store.decode(bad)]))
@@ -59,7 +59,7 @@ def test_a_bad_window_cell_stops_no_sweep(driver: Driver, capsys: pytest.Capture
     assert set(driver.outcomes().values()) == {"passed"} and len(driver.rows()) == 2 * POINTS
 
 
-def test_a_dry_run_writes_nothing_beside_damaged_files(driver: Driver) -> None:
+def test_a_dry_run_writes_nothing_beside_damaged_files(driver):
     driver.run()
     first = sorted((driver.local / "many").glob("*.csv.gz"))[0]
     first.write_bytes(b"not gzip")
@@ -68,7 +68,7 @@ def test_a_dry_run_writes_nothing_beside_damaged_files(driver: Driver) -> None:
     assert {path: Path(path).read_bytes() for path in driver.files()} == before
 
 
-def test_a_run_record_without_words_stops_no_sweep(driver: Driver) -> None:
+def test_a_run_record_without_words_stops_no_sweep(driver):
     driver.run()
     (path,) = (driver.local / "many" / "runs").glob("*.json")
     for argv in (None, 7):
@@ -86,9 +86,7 @@ def test_a_run_record_without_words_stops_no_sweep(driver: Driver) -> None:
         ('window = "sy:0..0,sx:0..4"', "leaves the full"),
     ],
 )
-def test_an_experiment_that_can_only_fail_is_refused_when_it_is_read(
-    driver: Driver, capsys: pytest.CaptureFixture[str], line: str, says: str
-) -> None:
+def test_an_experiment_that_can_only_fail_is_refused_when_it_is_read(driver, capsys, line, says):
     path = driver.folder / "many.toml"
     path.write_text(path.read_text().replace("[[problems]]", f"{line}\n[[problems]]"))
     assert driver.run() == 2
@@ -97,9 +95,7 @@ def test_an_experiment_that_can_only_fail_is_refused_when_it_is_read(
 
 
 @pytest.mark.parametrize("repetitions", ["99999999999999999999", "1000000"])
-def test_repetitions_without_end_are_no_traceback(
-    driver: Driver, capsys: pytest.CaptureFixture[str], repetitions: str
-) -> None:
+def test_repetitions_without_end_are_no_traceback(driver, capsys, repetitions):
     path = driver.folder / "presets.toml"
     path.write_text(
         path.read_text()
@@ -124,9 +120,7 @@ def test_repetitions_without_end_are_no_traceback(
         ({"outcome": "fine"}, "outcome 'fine'"),
     ],
 )
-def test_passed_without_a_time_or_an_error_has_failed(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fields: dict, says: str
-) -> None:
+def test_passed_without_a_time_or_an_error_has_failed(driver, monkeypatch, capsys, fields, says):
     monkeypatch.setenv("FAKE_RECORD", json.dumps(fields))
     assert driver.run("--sizes", "4", "--variants", "cpu_definition") == 1
     assert says in capsys.readouterr().out
@@ -134,9 +128,7 @@ def test_passed_without_a_time_or_an_error_has_failed(
 
 
 @pytest.mark.parametrize("several", [False, True], ids=["one problem", "several problems"])
-def test_a_row_is_of_the_source_that_the_program_lists(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], several: bool
-) -> None:
+def test_a_row_is_of_the_source_that_the_program_lists(driver, monkeypatch, capsys, several):
     """As when a build was replaced between the list and the measurement."""
     monkeypatch.setenv("FAKE_RECORD", json.dumps({"source_hash": "c" * 16}))
     assert driver.run(*([] if several else ["--sizes", "4"])) == 2

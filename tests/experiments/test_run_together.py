@@ -30,7 +30,7 @@ def bad(driver: Driver) -> dict[tuple[str, ...], str]:
     return {place: outcome for place, outcome in driver.outcomes().items() if outcome != "passed"}
 
 
-def test_a_process_per_variant_gives_the_rows_of_a_process_per_problem(together: Driver, driver: Driver) -> None:
+def test_a_process_per_variant_gives_the_rows_of_a_process_per_problem(together, driver):
     assert together.run() == 0
     assert len(together.calls()) == 2
     rows = together.rows()
@@ -44,7 +44,7 @@ def test_a_process_per_variant_gives_the_rows_of_a_process_per_problem(together:
     assert keys(driver.rows()) == keys(rows)
 
 
-def test_experiments_share_a_process_and_a_problem(together: Driver) -> None:
+def test_experiments_share_a_process_and_a_problem(together):
     together.experiment("again", EXPERIMENT)
     assert together.run() == 0
     assert len(together.calls()) == 2 and len(together.rows()) == 2 * 2 * POINTS
@@ -52,7 +52,7 @@ def test_experiments_share_a_process_and_a_problem(together: Driver) -> None:
 
 
 @pytest.mark.parametrize("kind", ["crash", "no-answer"])
-def test_a_crash_loses_one_point_not_the_process(together: Driver, kind: str) -> None:
+def test_a_crash_loses_one_point_not_the_process(together, kind):
     together.faults({"kind": kind, **CRASH})
     assert together.run() == 1
     assert bad(together) == {("cpu_fft", "threads=1", "8", n): "failed" for n in "23"}
@@ -61,14 +61,14 @@ def test_a_crash_loses_one_point_not_the_process(together: Driver, kind: str) ->
     assert len(alone) == 2, "each crash is repeated alone"
 
 
-def test_a_lost_device_costs_only_the_point_that_lost_it(together: Driver) -> None:
+def test_a_lost_device_costs_only_the_point_that_lost_it(together):
     together.faults({"kind": "lost", **CRASH})
     assert together.run() == 1
     assert bad(together) == {("cpu_fft", "threads=1", "8", n): "failed" for n in "23"}
     assert len(together.calls()) == 1 + 3, "a new process after each loss"
 
 
-def test_a_hanging_point_times_out_alone(together: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_point_times_out_alone(together, monkeypatch):
     limit = Predictor.timeout_s
 
     def patient(self: Predictor, unit: object, params: str) -> float:
@@ -87,13 +87,13 @@ def test_a_hanging_point_times_out_alone(together: Driver, monkeypatch: pytest.M
     assert len(together.rows()) == 2 * (POINTS - 2) + 2
 
 
-def test_a_refused_problem_fails_alone(together: Driver) -> None:
+def test_a_refused_problem_fails_alone(together):
     together.faults({"kind": "exit2", "variant": "cpu_definition", "left": "12x12"})
     assert together.run() == 1
     assert bad(together) == {("cpu_definition", "", "12", n): "failed" for n in "23"}
 
 
-def test_units_meet_in_processes_by_variant() -> None:
+def test_units_meet_in_processes_by_variant():
     class One:
         def __init__(self, name: str, precision: str = "fp32") -> None:
             self.variant, self.precision = type("V", (), {"id": name})(), precision

@@ -40,7 +40,7 @@ GOOD = folders.experiments()["one-to-many"].read_text()
         ("[presets.smoke]\nsizes = [16", "[presets.smoke]\nsizes = [17", "17 is in no problem"),
     ],
 )
-def test_mistakes_are_one_line(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_mistakes_are_one_line(tmp_path, old, new, says):
     path = tmp_path / "x.toml"
     assert old in GOOD
     path.write_text(GOOD.replace(old, new, 1))
@@ -74,7 +74,7 @@ def test_mistakes_are_one_line(tmp_path: Path, old: str, new: str, says: str) ->
     ],
     ids=lambda text: text[:40],
 )
-def test_mistakes_in_presets(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_mistakes_in_presets(tmp_path, old, new, says):
     good = (schema.FOLDER / "presets.toml").read_text()
     assert old in good
     (tmp_path / "presets.toml").write_text(good.replace(old, new))
@@ -100,7 +100,7 @@ def test_mistakes_in_presets(tmp_path: Path, old: str, new: str, says: str) -> N
         ("[verification.cuda]", "[verification.opencl]", "key verification.cuda: missing"),
     ],
 )
-def test_rates_that_would_divide_by_nothing_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_rates_that_would_divide_by_nothing_are_refused(tmp_path, old, new, says):
     good = speeds.SPEEDS.read_text() + (schema.FOLDER / "rates.toml").read_text()
     assert old in good
     (tmp_path / "rates.toml").write_text(good.replace(old, new, 1))
@@ -109,13 +109,13 @@ def test_rates_that_would_divide_by_nothing_are_refused(tmp_path: Path, old: str
     assert says in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_folders_without_experiments(tmp_path: Path) -> None:
+def test_folders_without_experiments(tmp_path):
     for folder in (tmp_path, tmp_path / "none"):
         with pytest.raises(UserError, match="folder|holds no"):
             schema.load_experiments(folder)
 
 
-def test_shipped_files() -> None:
+def test_shipped_files():
     """The paper's sizes and counts (section 5), its saturated cases and its application."""
     experiments = schema.load_experiments()
     schema.load_rates()
@@ -135,7 +135,7 @@ def test_shipped_files() -> None:
         assert len(schema.grid(experiment, "smoke")) <= len(paper[name])
 
 
-def test_side_experiments_say_so() -> None:
+def test_side_experiments_say_so():
     experiments = schema.load_experiments()
     side = {"modes", "energy", "auto-regret", "fields", "in-kernel-transforms", "results", "values"}
     assert side <= schema.studies() <= set(experiments)
@@ -145,7 +145,7 @@ def test_side_experiments_say_so() -> None:
         assert bool(odd) == one.study, f"{name}: what measures points of other experiments again is a side experiment"
 
 
-def test_every_experiment_feeds_something_that_exists() -> None:
+def test_every_experiment_feeds_something_that_exists():
     drawn = {one.__name__.rpartition(".")[2] for kind in ("figures", "tables") for one in sources.modules(kind)}
     for name, experiment in schema.load_experiments().items():
         for feed in experiment.feeds:
@@ -159,7 +159,7 @@ def with_fields(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_fields_of_an_experiment_and_of_its_problems(tmp_path: Path) -> None:
+def test_fields_of_an_experiment_and_of_its_problems(tmp_path):
     path = with_fields(tmp_path, 'score = ["product", "zncc"]\nresult = "peak"')
     path.write_text(path.read_text() + '\n[[problems]]\nsizes = [4]\ncounts = ["1:1"]\nscore = "covariance"\n')
     assert [one.id for one in schema.grid(schema.load_experiment(path), "")] == [
@@ -180,7 +180,7 @@ def test_fields_of_an_experiment_and_of_its_problems(tmp_path: Path) -> None:
         ('scores = "zncc"', "did you mean score"),
     ],
 )
-def test_nonsense_of_fields_is_refused_in_one_line(tmp_path: Path, text: str, says: str) -> None:
+def test_nonsense_of_fields_is_refused_in_one_line(tmp_path, text, says):
     with pytest.raises(UserError) as caught:
         schema.load_experiment(with_fields(tmp_path, text))
     assert says in str(caught.value) and "\n" not in str(caught.value) and "f.toml" in str(caught.value)

@@ -60,17 +60,13 @@ class Matching(ScipyLibrary):
 
 
 @pytest.fixture
-def run(tmp_path, capsys, monkeypatch):
+def run(run_input, monkeypatch):
     monkeypatch.setattr(datasets, "fetch", lambda *_: content())
     monkeypatch.setitem(seismic.SIZES, "smoke", SIZE)
-    facts = tmp_path / "facts.json"
-    facts.write_text('{"machine_key": "some-cpu-2-cores"}')
 
-    def call(library, *argv):
-        given = ["--preset", "smoke", "--machine-facts", str(facts), "--results", str(tmp_path / "results"), *argv]
-        code = seismic.main(given, library)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err, tmp_path / "results" / "local" / "some-cpu-2-cores"
+    def call(library, *more):
+        code, out, err, folder = run_input(seismic, library, *more)
+        return code, out, err, folder.parents[1]
 
     return call
 

@@ -19,7 +19,7 @@ from xcorr.fields import NAMES, PLAIN
 from xcorr.problem import Problem
 
 
-def test_chunk_grows_and_is_reproducible(tmp_path: Path) -> None:
+def test_chunk_grows_and_is_reproducible(tmp_path):
     chunk = store.Chunk(tmp_path, OLD, 3)
     chunk.add([row()])
     chunk.add([row(repetition=1)])
@@ -29,7 +29,7 @@ def test_chunk_grows_and_is_reproducible(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [chunk.path.name]
 
 
-def test_never_writes_over_another_run(tmp_path: Path) -> None:
+def test_never_writes_over_another_run(tmp_path):
     path = save(tmp_path, OLD, [row()])
     before = path.read_bytes()
     with pytest.raises(UserError, match="exists already"):
@@ -38,7 +38,7 @@ def test_never_writes_over_another_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number, says", [(errno.ENOSPC, "no space left"), (errno.EACCES, "no permission")])
-def test_failing_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, says: str) -> None:
+def test_failing_disk_loses_nothing(tmp_path, monkeypatch, number, says):
     chunk = store.Chunk(tmp_path, OLD, 0)
     chunk.add([row()])
     before = chunk.path.read_bytes()
@@ -56,7 +56,7 @@ def test_failing_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(store.decode(chunk.path)) == 2
 
 
-def test_newest_run_of_a_point_wins(tmp_path: Path) -> None:
+def test_newest_run_of_a_point_wins(tmp_path):
     save(tmp_path, OLD, [row(repetition=i) for i in range(3)] + [row(variant="w")])
     save(tmp_path, NEW, [row(outcome="failed", compute_us=None, reason="x")])
     rows = store.read_rows(tmp_path)
@@ -66,7 +66,7 @@ def test_newest_run_of_a_point_wins(tmp_path: Path) -> None:
     ]
 
 
-def test_copied_files_do_not_double_rows(tmp_path: Path) -> None:
+def test_copied_files_do_not_double_rows(tmp_path):
     path = save(tmp_path, OLD, [row(), row(repetition=1)])
     path.with_name(f"{OLD}-0007.csv.gz").write_bytes(path.read_bytes())
     assert len(store.read_rows(tmp_path)) == 2
@@ -85,7 +85,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_damaged_local_file_is_set_aside(tmp_path: Path, kind: str) -> None:
+def test_damaged_local_file_is_set_aside(tmp_path, kind):
     good = save(tmp_path, OLD, [row()])
     bad = save(tmp_path, NEW, [row(variant="w")])
     bad.write_bytes(DAMAGE[kind](bad.read_bytes()))
@@ -97,7 +97,7 @@ def test_damaged_local_file_is_set_aside(tmp_path: Path, kind: str) -> None:
     assert len(said) == 1, "named once"
 
 
-def test_damaged_published_file_is_an_error(tmp_path: Path) -> None:
+def test_damaged_published_file_is_an_error(tmp_path):
     path = tmp_path / "one-to-one.csv.gz"
     path.write_bytes(store.encode([row()])[:-9])
     with pytest.raises(UserError, match="restore it from git") as caught:
@@ -105,7 +105,7 @@ def test_damaged_published_file_is_an_error(tmp_path: Path) -> None:
     assert str(path) in str(caught.value) and path.exists()
 
 
-def test_other_files_are_not_rows(tmp_path: Path) -> None:
+def test_other_files_are_not_rows(tmp_path):
     save(tmp_path, OLD, [row()])
     for name in ("one-to-one/real.displacements.csv.gz", "x.displacements.csv.gz"):
         (tmp_path / name).write_bytes(gzip.compress(b"a,b\n1,2\n"))
@@ -113,7 +113,7 @@ def test_other_files_are_not_rows(tmp_path: Path) -> None:
     assert len(store.read_rows(tmp_path)) == 1 and store.read_rows(tmp_path / "none") == []
 
 
-def test_types_of_a_set(tmp_path: Path) -> None:
+def test_types_of_a_set(tmp_path):
     save(tmp_path, OLD, [row(compute_us=0.1, plan_us=None, argmax_agrees=True, params="a=1;b=2")])
     frame = store.read_set(tmp_path)
     assert list(frame.columns) == store.COLUMNS
@@ -126,7 +126,7 @@ def test_types_of_a_set(tmp_path: Path) -> None:
     assert empty.compute_us.dtype == "float64"
 
 
-def test_only_the_newest_source_speaks(tmp_path: Path) -> None:
+def test_only_the_newest_source_speaks(tmp_path):
     save(tmp_path, OLD, [row(), row(variant="w"), row(left_rows=8)])
     save(tmp_path, NEW, [row(source_hash="n" * 16)])
     frame = store.read_set(tmp_path)
@@ -134,7 +134,7 @@ def test_only_the_newest_source_speaks(tmp_path: Path) -> None:
     assert len(store.read_rows(tmp_path)) == 4
 
 
-def test_every_row_of_a_published_set_is_shown_whatever_its_source(tmp_path: Path) -> None:
+def test_every_row_of_a_published_set_is_shown_whatever_its_source(tmp_path):
     store.write_json(tmp_path / "runs.json", [{"run": OLD}])
     rows = [row(machine_key=tmp_path.name), row(machine_key=tmp_path.name, left_rows=8, source_hash="n" * 16)]
     store.write_atomic(tmp_path / "one-to-one.csv.gz", store.encode(rows))
@@ -143,17 +143,17 @@ def test_every_row_of_a_published_set_is_shown_whatever_its_source(tmp_path: Pat
     assert {problem.left for problem in times} == {(4, 4), (8, 4)}
 
 
-def test_cells() -> None:
+def test_cells():
     assert [store.text_of(x) for x in (None, True, 0.1, 3, "a\nb", 1e-7)] == ["", "true", "0.1", "3", "a b", "1e-07"]
 
 
-def test_run_ids() -> None:
+def test_run_ids():
     ids = {store.new_run_id() for _ in range(50)}
     assert len(ids) == 50
     assert all(store.CHUNK_NAME.fullmatch(f"{one}-0000.csv.gz") for one in ids)
 
 
-def test_unreadable_run_record_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_run_record_is_left_out(tmp_path, capsys):
     store.write_json(tmp_path / "one-to-one" / "runs" / "a.json", {"run": "a"})
     (tmp_path / "one-to-one" / "runs" / "b.json").write_text('{"run": "b"')
     assert set(read_runs(tmp_path)) == {"a"}
@@ -161,7 +161,7 @@ def test_unreadable_run_record_is_left_out(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("outcome", ["passed", "failed", "out_of_memory"])
-def test_not_selected_replaces_no_outcome_that_was_found(tmp_path: Path, outcome: str) -> None:
+def test_not_selected_replaces_no_outcome_that_was_found(tmp_path, outcome):
     found = row(outcome=outcome, compute_us=0.1 if outcome == "passed" else None)
     unselected = row(outcome="not_selected", iterations=0, compute_us=None)
     save(tmp_path, OLD, [found])
@@ -169,7 +169,7 @@ def test_not_selected_replaces_no_outcome_that_was_found(tmp_path: Path, outcome
     assert [(one["outcome"], one["run"]) for one in store.read_rows(tmp_path)] == [(outcome, OLD)]
 
 
-def test_the_newest_not_selected_wins_and_any_outcome_replaces_it(tmp_path: Path) -> None:
+def test_the_newest_not_selected_wins_and_any_outcome_replaces_it(tmp_path):
     unselected = row(outcome="not_selected", iterations=0, compute_us=None)
     save(tmp_path, OLD, [unselected, {**unselected, "left_rows": "8"}])
     save(tmp_path, NEW, [{**unselected, "reason": "newer"}, row(left_rows=8)])
@@ -192,7 +192,7 @@ BAD_CELLS = {
 
 
 @pytest.mark.parametrize("cell, value", [pair for pairs in BAD_CELLS.values() for pair in pairs])
-def test_a_bad_cell_names_its_file_and_costs_only_that_file(tmp_path: Path, cell: str, value: str) -> None:
+def test_a_bad_cell_names_its_file_and_costs_only_that_file(tmp_path, cell, value):
     save(tmp_path, OLD, [row()])
     bad = save(tmp_path, NEW, [{**row(variant="w"), cell: value}])
     said: list[str] = []
@@ -204,7 +204,7 @@ def test_a_bad_cell_names_its_file_and_costs_only_that_file(tmp_path: Path, cell
         store.read_rows(tmp_path)
 
 
-def test_a_reader_that_must_not_write_leaves_a_damaged_file_where_it_is(tmp_path: Path) -> None:
+def test_a_reader_that_must_not_write_leaves_a_damaged_file_where_it_is(tmp_path):
     bad = save(tmp_path, NEW, [row()])
     bad.write_bytes(b"not gzip")
     said: list[str] = []
@@ -229,9 +229,7 @@ def test_a_reader_that_must_not_write_leaves_a_damaged_file_where_it_is(tmp_path
     ],
 )
 @pytest.mark.parametrize("listed", [False, True])
-def test_a_run_record_of_other_types_is_left_out_and_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], damaged: object, listed: bool
-) -> None:
+def test_a_run_record_of_other_types_is_left_out_and_named(tmp_path, capsys, damaged, listed):
     save(tmp_path, OLD, [row()])
     good = {"run": "a", "argv": ["--slowed"]}
     store.write_json(tmp_path / "runs.json", [good, damaged] if listed else [good])
@@ -242,7 +240,7 @@ def test_a_run_record_of_other_types_is_left_out_and_named(
     assert len(warned) == 2 and all(("runs.json" if listed else "b.json") in line for line in warned)
 
 
-def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
     folder = tmp_path / "one-to-one" / f"{OLD}-0000.csv.gz"
     folder.mkdir(parents=True)
     with pytest.raises(UserError, match="cannot be read"):
@@ -253,7 +251,7 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
         store.read_rows(tmp_path)
 
 
-def test_a_row_without_the_columns_of_fields_has_their_defaults(tmp_path: Path) -> None:
+def test_a_row_without_the_columns_of_fields_has_their_defaults(tmp_path):
     path = save(tmp_path, OLD, [row()])
     with gzip.open(path, "rt") as file:
         lines = list(csv.DictReader(file))
@@ -266,7 +264,7 @@ def test_a_row_without_the_columns_of_fields_has_their_defaults(tmp_path: Path) 
     assert store.key_of(read) == store.key_of(row())
 
 
-def test_fields_are_part_of_the_resume_key_and_written_in_one_way(tmp_path: Path) -> None:
+def test_fields_are_part_of_the_resume_key_and_written_in_one_way(tmp_path):
     plain, scored, peak = row(), row(score="zncc:0.3"), row(score="zncc:0.3", result="peak")
     save(tmp_path, OLD, [plain, scored, peak])
     assert len({store.key_of(one) for one in (plain, scored, peak)}) == 3
@@ -278,7 +276,7 @@ def test_fields_are_part_of_the_resume_key_and_written_in_one_way(tmp_path: Path
             store.decode(path)
 
 
-def test_a_reduced_result_does_not_outdate_the_surfaces_of_its_variant() -> None:
+def test_a_reduced_result_does_not_outdate_the_surfaces_of_its_variant():
     surface, reduced = row(source_hash="a"), row(run=NEW, result="peak", source_hash="a+r")
     assert store.newest_sources([surface, reduced]) == [surface, reduced]
     other = row(run=NEW, result="sum", source_hash="a+s")

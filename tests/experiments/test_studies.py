@@ -10,7 +10,7 @@ def row(experiment: str, **cells: str) -> store.Row:
     return dict.fromkeys(store.COLUMNS, "") | {"experiment": experiment, "outcome": "passed", **cells}
 
 
-def test_rows_of_side_experiments_stay_only_where_nothing_else_has_a_time() -> None:
+def test_rows_of_side_experiments_stay_only_where_nothing_else_has_a_time():
     rows = [
         row("main"),
         row("side", preset="paper", input="zero-mean"),
@@ -21,7 +21,7 @@ def test_rows_of_side_experiments_stay_only_where_nothing_else_has_a_time() -> N
     assert without_studies(rows, ()) == rows
 
 
-def test_the_files_say_which_experiments_are_meant() -> None:
+def test_the_files_say_which_experiments_are_meant():
     assert [one["experiment"] for one in without_studies([row("one-to-one"), row("modes"), row("gone")])] == [
         "one-to-one",
         "gone",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from experiments.compare import times
@@ -15,7 +13,7 @@ def point(before: list[float], after: list[float]) -> times.Point:
     return times.Point("v", tuple(before), tuple(after))
 
 
-def test_a_point_differs_by_more_than_runs_of_a_build_do() -> None:
+def test_a_point_differs_by_more_than_runs_of_a_build_do():
     assert not point([4.0, 4.1, 4.2, 4.1, 4.0], [4.2, 4.1, 4.2, 4.15, 4.2]).differs
     assert point([4.0, 4.1, 4.1, 4.1, 4.0], [4.3, 4.3, 4.25, 4.3, 4.3]).differs
     assert point([4.3, 4.3, 4.25, 4.3, 4.3], [4.0, 4.1, 4.1, 4.1, 4.0]).differs, "shorter is another time too"
@@ -35,7 +33,7 @@ def units() -> list[times.Unit]:
     return times.choose(reversed(places), {name: variant(name) for name in "uvw"}, 14)
 
 
-def test_points_are_spread_and_always_the_same() -> None:
+def test_points_are_spread_and_always_the_same():
     chosen = units()
     assert chosen == units() and sum(len(unit.params) for unit in chosen) == 14
     assert {(unit.variant.id, unit.problem.form) for unit in chosen} == {
@@ -44,7 +42,7 @@ def test_points_are_spread_and_always_the_same() -> None:
     assert all("a=4" not in unit.params for unit in chosen), "a point that a build lacks"
 
 
-def test_builds_are_measured_in_turn() -> None:
+def test_builds_are_measured_in_turn():
     order = []
 
     def measure(build: int, unit: times.Unit) -> dict[str, float]:
@@ -64,7 +62,7 @@ def test_builds_are_measured_in_turn() -> None:
         (["--before-build", "{}", "--after-build", "{}"], "xcorr-bench: not built; run scripts/build.sh in its tree"),
     ],
 )
-def test_mistakes_are_one_line(words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_one_line(words, says, tmp_path, capsys):
     assert times.main([word.format(tmp_path) for word in words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ") and says in line

@@ -23,12 +23,8 @@ from xcorr.problem import Problem
 
 __all__ = ["driver"]
 PROBLEM = Problem("n-to-m", (64, 64), (64, 64), 8, 8, "full")
-CEILINGS = {
-    "copy_bytes_per_s": 1e12,
-    "fill_bytes_per_s": 2e12,
-    "cublas_fp32_flop_per_s": 6e13,
-    "empty_launch_stream_us": 2.5,
-}
+CEILINGS = {"copy_bytes_per_s": 1e12, "fill_bytes_per_s": 2e12, "cublas_fp32_flop_per_s": 6e13}
+CEILINGS["empty_launch_stream_us"] = 2.5
 
 
 def said_of(*rounds: tuple[float, ...]) -> str:
@@ -51,14 +47,12 @@ def said_of(*rounds: tuple[float, ...]) -> str:
         ([(1.0, 1.3, 1.0)] * 8 + [(1.0, 1.3, 9.0)], "FASTER"),
     ],
 )
-def test_a_difference_is_seen_where_the_whole_range_is_farther_from_1_than_the_noise(
-    rounds: list[tuple[float, ...]], verdict: str
-) -> None:
+def test_a_difference_is_seen_where_the_whole_range_is_farther_from_1_than_the_noise(rounds, verdict):
     assert said_of(*rounds).startswith(f"{verdict}: ")
 
 
 @given(st.lists(st.tuples(*[st.floats(0.1, 10)] * 3), min_size=6, max_size=40))
-def test_no_range_that_spans_1_is_a_difference(rounds: list[tuple[float, ...]]) -> None:
+def test_no_range_that_spans_1_is_a_difference(rounds):
     (one,) = trial.rivals_of(["it"], rounds)
     low, high = trial.interval(one.ratios)
     assert (
@@ -66,18 +60,18 @@ def test_no_range_that_spans_1_is_a_difference(rounds: list[tuple[float, ...]]) 
     )
 
 
-def test_the_ratio_its_range_and_the_noise_are_told() -> None:
+def test_the_ratio_its_range_and_the_noise_are_told():
     said = said_of(*[(1.0, 2.2, 1.2), (1.0, 3.3, 1.2)] * 3)
     assert "2.500 times as fast as it (2.000 to 3.000 in 6 rounds, noise 1.225): 1.1 us against 2.75 us" in said
 
 
-def test_the_range_holds_the_median_in_95_of_100_cases() -> None:
+def test_the_range_holds_the_median_in_95_of_100_cases():
     assert trial.interval([3, 1, 2, 6, 5, 4]) == (1, 6)
     assert trial.interval(range(8)) == (0, 7) and trial.interval(range(9)) == (1, 7)
     assert trial.interval(range(20)) == (5, 14)
 
 
-def test_the_floor_has_the_cheaper_of_products_and_transforms() -> None:
+def test_the_floor_has_the_cheaper_of_products_and_transforms():
     floor = trial.floor_us(PROBLEM, CEILINGS)
     assert floor["an empty launch"] == 2.5
     assert floor["memory bandwidth"] == pytest.approx(PROBLEM.bytes(4) / 2e6)
@@ -87,7 +81,7 @@ def test_the_floor_has_the_cheaper_of_products_and_transforms() -> None:
     assert trial.floor_us(PROBLEM, {}) == {}
 
 
-def test_every_variant_of_the_tree_is_known_in_a_folder_of_its_own_too() -> None:
+def test_every_variant_of_the_tree_is_known_in_a_folder_of_its_own_too():
     files = [*(ROOT / "algorithms").rglob("*.cu"), *(ROOT / "algorithms").rglob("*.cpp")]
     ids = {path.stem for path in files if "XCORR_VARIANT(" in path.read_text()}
     assert set(sources()) == ids
@@ -95,18 +89,11 @@ def test_every_variant_of_the_tree_is_known_in_a_folder_of_its_own_too() -> None
 
 
 def kernel(**cells: str) -> dict[str, str]:
-    return {
-        "kernel": "k",
-        "registers": "64",
-        "shared_bytes": "0",
-        "stack_bytes": "0",
-        "spill_store_bytes": "0",
-        "occupancy": "0.5",
-        **cells,
-    }
+    bytes_of = dict.fromkeys(("shared_bytes", "stack_bytes", "spill_store_bytes"), "0")
+    return {"kernel": "k", "registers": "64", **bytes_of, "occupancy": "0.5", **cells}
 
 
-def test_what_limits_is_named() -> None:
+def test_what_limits_is_named():
     floor = {"memory bandwidth": 7.0, "FP32 products": 1.0}
     assert trial.limit(10, floor, [kernel()]) == "memory bandwidth (70% of the time)"
     assert "local memory: k" in trial.limit(100, floor, [kernel(spill_store_bytes="8")])
@@ -115,7 +102,7 @@ def test_what_limits_is_named() -> None:
     assert trial.limit(100, {}, []).startswith("not known")
 
 
-def test_rivals_are_the_parent_the_best_and_those_that_were_named() -> None:
+def test_rivals_are_the_parent_the_best_and_those_that_were_named():
     known = trial.sources()
     one = known["cpu_row_streaming"]
     assert one.parent == "cpu_definition" and one.backend == "cpu"
@@ -126,7 +113,7 @@ def test_rivals_are_the_parent_the_best_and_those_that_were_named() -> None:
         trial.rivals(one, known, None, "tiled_direct")
 
 
-def test_the_best_is_looked_up_in_the_shipped_table() -> None:
+def test_the_best_is_looked_up_in_the_shipped_table():
     known = trial.sources()
     on_gpu = trial.best_known(PROBLEM, {"machine_key": "none", "compute_capability": "9.0"}, "cuda:0", known)
     assert on_gpu and known[on_gpu[0]].backend == "cuda"
@@ -145,7 +132,7 @@ def test_the_best_is_looked_up_in_the_shipped_table() -> None:
         (["cpu_fft", "--against", "tiled_direct"], "for the same device"),
     ],
 )
-def test_mistakes_are_one_line(argv: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_one_line(argv, says, capsys):
     assert trial.main(argv) == 2
     said = capsys.readouterr()
     assert says in said.err and said.err.count("\n") == 1 and said.err.startswith("error: ") and not said.out
@@ -182,9 +169,7 @@ def tried(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> Tried:
     return Tried(driver, monkeypatch)
 
 
-def test_it_is_built_with_its_rivals_verified_and_timed_in_turn(
-    tried: Tried, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_is_built_with_its_rivals_verified_and_timed_in_turn(tried, capsys):
     assert trial.main(["cpu_row_streaming", "--rounds", "7"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert tried.made == [["cpu_definition", "cpu_row_streaming"], ["cpu_definition", "cpu_fft", "cpu_row_streaming"]]
@@ -200,7 +185,7 @@ def test_it_is_built_with_its_rivals_verified_and_timed_in_turn(
     assert said[-1].startswith("limited by: ")
 
 
-def test_rounds_are_added_until_a_difference_is_seen(tried: Tried, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_are_added_until_a_difference_is_seen(tried, monkeypatch):
     monkeypatch.setattr(trial, "MORE_S", math.inf)
     times = iter([[1.0, 0.9, 1.0]] * 2 + [[1.0, 1.2, 1.0]] * 30)
     monkeypatch.setattr(trial, "times_of", lambda *_: dict(enumerate(next(times))))
@@ -209,7 +194,7 @@ def test_rounds_are_added_until_a_difference_is_seen(tried: Tried, monkeypatch: 
     assert len(rounds) == 12 and str(trial.rivals_of(["it"], rounds)[0]).startswith("FASTER")
 
 
-def test_a_wrong_variant_is_never_timed(tried: Tried, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_variant_is_never_timed(tried, capsys):
     tried.conforms(False)
     assert trial.main(["cpu_row_streaming"]) == 1
     said = capsys.readouterr()
@@ -217,9 +202,7 @@ def test_a_wrong_variant_is_never_timed(tried: Tried, capsys: pytest.CaptureFixt
     assert not said.out and tried.driver.calls() == []
 
 
-def test_a_rival_that_does_not_compute_the_problem_is_left_out(
-    tried: Tried, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rival_that_does_not_compute_the_problem_is_left_out(tried, capsys):
     """Its parent has a single point, and the fastest known is named with one: nothing is chosen among those."""
     names = {"cpu_definition": "its parent cpu_definition", "cpu_fft": "the fastest known, cpu_fft"}
     for rival, what in names.items():
@@ -235,7 +218,7 @@ def test_a_rival_that_does_not_compute_the_problem_is_left_out(
     assert "us; nothing to compare with\n" in capsys.readouterr().out
 
 
-def test_a_variant_that_fails_on_the_problem_has_no_verdict(tried: Tried, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_variant_that_fails_on_the_problem_has_no_verdict(tried, capsys):
     tried.driver.faults({"kind": "incorrect", "variant": "cpu_row_streaming"})
     assert trial.main(["cpu_row_streaming", "--params", "threads=1"]) == 1
     said = capsys.readouterr()
@@ -277,7 +260,7 @@ def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compiled:
     return Compiled(tmp_path, monkeypatch)
 
 
-def test_the_usual_build_is_copied_and_only_what_is_compared_is_configured(compiled: Compiled) -> None:
+def test_the_usual_build_is_copied_and_only_what_is_compared_is_configured(compiled):
     compiled.build().make({"cpu_row_streaming", "cpu_definition"})
     setup, made = compiled.commands()
     assert setup.startswith("meson setup --reconfigure -Dtests=true -Dgrid=quick -Dcuda=disabled ")
@@ -291,7 +274,7 @@ def test_the_usual_build_is_copied_and_only_what_is_compared_is_configured(compi
     assert "-Dvariants=cpu_fft,cpu_row_streaming " in compiled.commands()[0]
 
 
-def test_a_build_of_another_tree_is_not_copied(compiled: Compiled, tmp_path: Path) -> None:
+def test_a_build_of_another_tree_is_not_copied(compiled, tmp_path):
     compiled.configured_for(tmp_path)
     with pytest.raises(FileNotFoundError):  # this Meson makes no folder
         compiled.build("cuda", "90").make({"tiled_direct"})
@@ -302,9 +285,7 @@ def test_a_build_of_another_tree_is_not_copied(compiled: Compiled, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("backend", "several"), [("cpu", False), ("cuda", False), ("cuda", True)])
-def test_build_only_compiles_the_units_of_the_variant(
-    backend: str, several: bool, compiled: Compiled, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_build_only_compiles_the_units_of_the_variant(backend, several, compiled, monkeypatch):
     one = next(one for one in sources().values() if one.backend == backend and (len(one.units) > 1) == several)
     monkeypatch.setattr(trial.shutil, "which", lambda _: "nvcc")
     monkeypatch.setattr(trial, "resources", lambda *_: [])
@@ -316,7 +297,7 @@ def test_build_only_compiles_the_units_of_the_variant(
     assert compiled.commands()[1:] == [f"ninja -C {compiled.folder} {' '.join(targets)}"]
 
 
-def test_a_build_that_fails_is_said_in_one_line(compiled: Compiled, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_build_that_fails_is_said_in_one_line(compiled, capsys):
     Path(os.environ["NINJA"]).write_text("#!/bin/sh\necho error: no semicolon\nexit 1\n")
     assert trial.main(["cpu_fft", "--build-only"]) == 2
     said = list(filter(None, capsys.readouterr().err.splitlines()))
@@ -326,18 +307,10 @@ def test_a_build_that_fails_is_said_in_one_line(compiled: Compiled, capsys: pyte
     ]
 
 
-def test_registers_are_read_from_the_reports_of_the_compiler(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_registers_are_read_from_the_reports_of_the_compiler(tmp_path, capsys):
     one = trial.sources()["tiled_direct"]
-    asked = (
-        ("registers", 64),
-        ("shared_bytes", 1024),
-        ("stack_bytes", 0),
-        ("spill_store_bytes", 0),
-        ("spill_load_bytes", 0),
-    )
-    entry = {"arch": "90", "kernel": "k", "arguments": "float", **dict(asked)}
+    nothing = dict.fromkeys(("stack_bytes", "spill_store_bytes", "spill_load_bytes"), 0)
+    entry = {"arch": "90", "kernel": "k", "arguments": "float", "registers": 64, "shared_bytes": 1024, **nothing}
     report = {"unit": one.units[0], "variant": one.id, "seconds": 1, "kernels": [entry]}
     (tmp_path / "tiled_direct.resources.json").write_text(json.dumps(report))
     trial.tell_kernels(trial.resources(tmp_path, one))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
 import sys
 from types import SimpleNamespace
 
@@ -25,37 +24,34 @@ def library():
 
 
 @pytest.fixture
-def arguments(tmp_path, library):
-    facts = tmp_path / "facts.json"
-    facts.write_text(json.dumps({"machine_key": "here"}))
-    return ["--preset", "smoke", "--results", str(tmp_path), "--machine-facts", str(facts), "--cache", str(tmp_path)]
+def run(run_input, library, tmp_path):
+    return lambda module: run_input(module, library, "--offline", "--cache", str(tmp_path))
 
 
-def rows_of(tmp_path, experiment, table):
-    path = tmp_path / "local/here" / experiment / "artifacts" / f"{experiment}.{table}.csv.gz"
-    return list(csv.DictReader(gzip.open(path, "rt")))
+def rows_of(folder, module):
+    return list(csv.DictReader(gzip.open(folder / f"{module.EXPERIMENT}.{module.TABLE}.csv.gz", "rt")))
 
 
-def test_tracking_follows_the_template_within_its_tolerance(tmp_path, arguments, library, capsys):
-    assert tracking.main(["--offline", *arguments], library) == 0, capsys.readouterr().err
-    rows = rows_of(tmp_path, tracking.EXPERIMENT, tracking.TABLE)
+def test_tracking_follows_the_template_within_its_tolerance(run):
+    code, _, err, folder = run(tracking)
+    assert code == 0, err
+    rows = rows_of(folder, tracking)
     assert len(rows) == 2 * (tracking.FRAMES["smoke"] - 1)
     for case, tolerance in tracking.TOLERANCES.items():
         own = np.array([float(row["error"]) for row in rows if row["case"] == case])
         assert 0 < np.sqrt(np.mean(own**2)) < tolerance
     assert max(abs(float(row["angle"])) for row in rows if row["case"] == "rotation") > 0.5 * tracking.TURN
-    (summary,) = real.load(tmp_path / "local/here", tracking.EXPERIMENT).datasets()
+    (summary,) = real.load(folder.parents[1], tracking.EXPERIMENT).datasets()
     assert [one["case"] for one in summary["variants"]] == list(tracking.TOLERANCES)
     assert all(one["frames_per_second"] > 0 for one in summary["variants"])
-    assert tracking.main(["--offline", *arguments], library) == 0
-    assert "computed already" in capsys.readouterr().out
+    code, out, _, _ = run(tracking)
+    assert code == 0 and "computed already" in out
 
 
-def test_a_template_that_is_lost_fails_the_run(tmp_path, arguments, library, capsys, monkeypatch):
+def test_a_template_that_is_lost_fails_the_run(run, monkeypatch):
     monkeypatch.setattr(tracking, "REACH", 0)
-    assert tracking.main(["--offline", *arguments], library) == 1
-    assert "shift" in capsys.readouterr().err
-    assert not list(tmp_path.glob("**/*.summary.json"))
+    code, _, err, folder = run(tracking)
+    assert code == 1 and "shift" in err and not list(folder.glob("*.summary.json"))
 
 
 def test_the_photograph_moves_as_the_motion_says():
@@ -70,10 +66,10 @@ def test_the_photograph_moves_as_the_motion_says():
             assert abs(y - path.y[frame]) < 2.1 and abs(x - path.x[frame]) < 2.1
 
 
-def test_velocimetry_finds_the_known_fields_without_the_real_pair(tmp_path, arguments, library, capsys):
-    assert velocimetry.main(["--offline", *arguments], library) == 0, capsys.readouterr().err
-    out = capsys.readouterr().out
-    rows = rows_of(tmp_path, velocimetry.EXPERIMENT, velocimetry.TABLE)
+def test_velocimetry_finds_the_known_fields_without_the_real_pair(run):
+    code, out, err, folder = run(velocimetry)
+    assert code == 0, err
+    rows = rows_of(folder, velocimetry)
     cases = {row["case"] for row in rows}
     if datasets.PARTICLES.name not in cases:
         assert "no real frames: " in out

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fixtures import real, sets
 
-from experiments.compare import fragments
+from experiments.compare import artifacts, fragments
 from experiments.driver import schema
 from plots import style, tidy
 from plots.drawing import Drawing, Omitted
@@ -203,11 +203,11 @@ def test_fragments_are_compared_with_the_printed_ones(tmp_path):
         dump["a"].append([8 * (group + i) + of + k for k in (0, 4) for i in (0, 8)])
         dump["b"].append([8 * (group + j) + of + k for j in (0, 8) for k in (0, 4)])
         dump["c"].append([16 * (group + i) + 2 * of + j + k for j in (0, 8) for i in (0, 8) for k in (0, 1)])
-    fragments.store(dump, tmp_path)
+    artifacts.store(tmp_path, fragments.EXPERIMENT, dump)
     verdict, here, _ = claim(tmp_path, "K09")
     assert verdict == "differs here" and here.endswith(": A, B"), here
     columns = {**dump, "c": [[fragments.by_columns(one) for one in lane] for lane in dump["c"]]}
-    fragments.store(columns, tmp_path)
+    artifacts.store(tmp_path, fragments.EXPERIMENT, columns)
     assert claim(tmp_path, "K09")[0] == "holds"
 
 

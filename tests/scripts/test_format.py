@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from stub_tree import ROOT, StubTree, one_error, tree
+from stub_tree import ROOT, one_error, tree
 
 __all__ = ["tree"]
 
 
-def test_what_mypy_finds_fails_the_check(tree: StubTree) -> None:
+def test_what_mypy_finds_fails_the_check(tree):
     tree.stub("git", "echo a.py")
     (tree.root / "a.py").touch()
     assert tree.call("scripts/format.sh", "--check").returncode == 0
@@ -24,21 +24,21 @@ def test_what_mypy_finds_fails_the_check(tree: StubTree) -> None:
         assert done.returncode == 1 and "a.py:1: error: of a hint" in done.stdout
 
 
-def test_mypy_reads_no_hints_for_files_of_other_languages(tree: StubTree) -> None:
+def test_mypy_reads_no_hints_for_files_of_other_languages(tree):
     tree.stub("git", "echo a.cpp")
     (tree.root / "a.cpp").touch()
     tree.stub("python", 'case "$*" in "-m mypy"*) exit 1 ;; esac')
     assert tree.call("scripts/format.sh", "--check").returncode == 0
 
 
-def test_checkers_that_cannot_be_installed_are_told_apart_from_mistakes(tree: StubTree) -> None:
+def test_checkers_that_cannot_be_installed_are_told_apart_from_mistakes(tree):
     tree.stub("python", 'case "$*" in *pip*) echo "ERROR: no network"; exit 1 ;; esac')
     for words in (["--check"], ["--tidy"]):
         done = tree.call("scripts/format.sh", *words, XCORR_FORMATTERS="")
         assert done.returncode == 77 and "ERROR: no network" in one_error(done)
 
 
-def test_what_clang_tidy_finds_is_the_exit_code(tree: StubTree) -> None:
+def test_what_clang_tidy_finds_is_the_exit_code(tree):
     assert tree.call("scripts/format.sh", "--tidy").returncode == 0
     tree.stub("python", 'case "$*" in *clang_tidy.py*) exit 1 ;; esac')
     assert tree.call("scripts/format.sh", "--tidy").returncode == 1
@@ -78,7 +78,7 @@ def tidy(root: Path, *files: str, code: int = 0) -> tuple[subprocess.CompletedPr
     return done, sorted(line.split()[-1] for line in log.read_text().splitlines()) if log.exists() else []
 
 
-def test_clang_tidy_reads_each_unit_of_the_harness_and_the_variants_once(built: Path) -> None:
+def test_clang_tidy_reads_each_unit_of_the_harness_and_the_variants_once(built):
     done, asked = tidy(built)
     assert done.returncode == 0, done.stderr
     assert asked == [str(built / "build/cpu_fft.cpp"), str(built / "harness/views.cpp")]
@@ -88,7 +88,7 @@ def test_clang_tidy_reads_each_unit_of_the_harness_and_the_variants_once(built: 
     assert done.returncode == 1 and done.stderr.startswith("error: clang-tidy: ")
 
 
-def test_clang_tidy_reads_the_files_that_are_named(built: Path) -> None:
+def test_clang_tidy_reads_the_files_that_are_named(built):
     done, asked = tidy(built, "algorithms/cpu/cpu_fft.cpp")
     assert done.returncode == 0 and asked == [str(built / "build/cpu_fft.cpp")]
     done, asked = tidy(built, "tests/test_views.cpp")

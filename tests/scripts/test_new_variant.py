@@ -105,37 +105,37 @@ def source(house: House) -> Path:
     return house.root / "algorithms" / "cpu" / f"{ID}.cpp"
 
 
-def test_a_tree_without_it_measures_the_others(house: House):
+def test_a_tree_without_it_measures_the_others(house):
     outcomes = house.measure()
     assert outcomes and ID not in outcomes
     assert set().union(*outcomes.values()) == {"passed"}
     assert house.measure() == {}
 
 
-def test_the_skeleton_is_one_new_file(house: House):
+def test_the_skeleton_is_one_new_file(house):
     before = set(house.root.rglob("*"))
     parent = min(house.listed())
     house.call("scripts/new_variant.py", ID, "--family", "cpu", "--backend", "cpu", "--parent", parent)
     assert set(house.root.rglob("*")) - before == {source(house)}
 
 
-def test_a_stale_list_of_sources_fails_naming_the_file(house: House):
+def test_a_stale_list_of_sources_fails_naming_the_file(house):
     said = house.ninja(fails=True)
     assert f"algorithms/cpu/{ID}.cpp" in said
     assert "scripts/build.sh" in said
 
 
-def test_the_build_finds_it(house: House):
+def test_the_build_finds_it(house):
     house.call("scripts/build.sh")
     assert house.listed()[ID]["source_file"] == f"algorithms/cpu/{ID}.cpp"
     assert house.listed()[ID]["family"] == "cpu"
 
 
-def test_only_it_is_measured_and_it_is_correct(house: House):
+def test_only_it_is_measured_and_it_is_correct(house):
     assert house.measure() == {ID: {"passed"}}
 
 
-def test_it_is_drawn_and_tabulated(house: House):
+def test_it_is_drawn_and_tabulated(house):
     house.call(sys.executable, "-m", "plots.render", "--local", "--results", house.results)
     (report,) = house.results.rglob("report.html")
     assert ID in report.read_text(encoding="utf-8")
@@ -144,18 +144,14 @@ def test_it_is_drawn_and_tabulated(house: House):
 
 
 @pytest.mark.parametrize("preset", ["smoke", "quick"])
-def test_every_preset_selects_it_plotted_included(house: House, preset: str):
+def test_every_preset_selects_it_plotted_included(house, preset):
     said = house.call(
         sys.executable,
         "-m",
         "experiments.driver.run",
         "--preset",
         preset,
-        "--plotted",
-        "--dry-run",
-        "--device",
-        "cpu",
-        "--variants",
+        *"--plotted --dry-run --device cpu --variants".split(),
         ID,
         "--results",
         house.root / "no-rows",
@@ -169,7 +165,7 @@ def objects(folder: Path) -> dict[str, int]:
     return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*.o")}
 
 
-def test_try_compiles_it_alone_verifies_it_and_says_whether_it_is_faster(house: House):
+def test_try_compiles_it_alone_verifies_it_and_says_whether_it_is_faster(house):
     house.call("scripts/try", ID, "--build-only")
     before = objects(house.root / "build-try")
     assert before == objects(house.build), "the usual build is taken as it is"
@@ -190,7 +186,7 @@ def test_try_compiles_it_alone_verifies_it_and_says_whether_it_is_faster(house: 
     assert ID in built and all(name in said for name in built), f"only what is compared is built, not {built}"
 
 
-def test_a_comment_is_compiled_and_measures_nothing(house: House):
+def test_a_comment_is_compiled_and_measures_nothing(house):
     compiled = (house.build / f"{ID}.cpp").stat().st_mtime_ns
     with source(house).open("a", encoding="utf-8") as file:
         file.write("// An edit.\n")
@@ -199,7 +195,7 @@ def test_a_comment_is_compiled_and_measures_nothing(house: House):
     assert house.measure() == {}
 
 
-def test_an_edit_measures_only_it_again(house: House):
+def test_an_edit_measures_only_it_again(house):
     others = {name: entry["source_hash"] for name, entry in house.listed().items() if name != ID}
     with source(house).open("a", encoding="utf-8") as file:
         file.write("namespace xcorr {}\n")
@@ -208,14 +204,14 @@ def test_an_edit_measures_only_it_again(house: House):
     assert house.measure() == {ID: {"passed"}}
 
 
-def test_a_removed_variant_fails_naming_it_and_leaves_with_the_next_build(house: House):
+def test_a_removed_variant_fails_naming_it_and_leaves_with_the_next_build(house):
     source(house).unlink()
     assert f"algorithms/cpu/{ID}.cpp" in house.ninja(fails=True)
     house.call("scripts/build.sh")
     assert ID not in house.listed()
 
 
-def test_a_kernel_is_one_new_file_and_right_under_the_emulation(house: House):
+def test_a_kernel_is_one_new_file_and_right_under_the_emulation(house):
     """No nvcc and no card: the skeleton meets the odd problems of every form, under the sanitizers.
 
     The other kernels leave the copy first: each would be compiled again, for minutes, and none of them is asked."""
@@ -239,7 +235,7 @@ def test_a_kernel_is_one_new_file_and_right_under_the_emulation(house: House):
     house.call("meson", "setup", "--reconfigure", house.build, "-Dtests=false")
 
 
-def test_an_edited_header_rebuilds_what_includes_it(house: House):
+def test_an_edited_header_rebuilds_what_includes_it(house):
     """Only the variants are built here: the rest of the house would take most of a minute."""
     targets = house.call("ninja", "-C", house.build, "-t", "targets", "all").splitlines()
     names = sorted(house.listed())

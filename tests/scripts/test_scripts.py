@@ -214,11 +214,7 @@ def test_the_page_of_variants_is_what_the_program_lists():
         pytest.skip("xcorr-bench is not built")
     done = call(
         sys.executable,
-        "-m",
-        "plots.report.pages",
-        "--check",
-        "--page",
-        "docs/variants.md",
+        *"-m plots.report.pages --check --page docs/variants.md".split(),
         XCORR_BUILD=str(program.parent),
     )
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun python3 -m plots.report.pages"

@@ -27,39 +27,10 @@ CALLS = {
     "scripts/try": [["my_variant"]],
     "scripts/xcorr": [["--help"]],
 }
-TOOLS = [
-    "apt-get",
-    "basename",
-    "c++",
-    "cat",
-    "chroot",
-    "cp",
-    "debootstrap",
-    "find",
-    "git",
-    "grep",
-    "head",
-    "id",
-    "meson",
-    "mkdir",
-    "mktemp",
-    "mount",
-    "ninja",
-    "nvcc",
-    "nvidia-smi",
-    "paste",
-    "pkg-config",
-    "python3",
-    "realpath",
-    "rm",
-    "sbatch",
-    "sed",
-    "sha256sum",
-    "sort",
-    "tail",
-    "tar",
-    "tr",
-]
+TOOLS = (
+    "apt-get basename c++ cat chroot cp debootstrap find git grep head id meson mkdir mktemp mount "
+    "ninja nvcc nvidia-smi paste pkg-config python3 realpath rm sbatch sed sha256sum sort tail tar tr"
+).split()
 CASES = [
     pytest.param(script, words, tool, id=f"{script} {' '.join(words)}: {tool}")
     for script, several in CALLS.items()

@@ -65,23 +65,11 @@ def after(words: list[str], option: str) -> str:
 
 def test_an_array_and_a_job_that_waits_for_it(environment, tmp_path):
     done = call(
-        "--no-build",
-        "--preset",
-        "quick",
-        "--shards",
+        *"--no-build --preset quick --shards".split(),
         3,
-        "--partition",
-        "gpu",
-        "--device",
-        "cuda",
-        "--sizes",
-        "16,32",
-        "--results",
+        *"--partition gpu --device cuda --sizes 16,32 --results".split(),
         tmp_path / "my rows",
-        "--sbatch",
-        "--account=me",
-        "--sbatch-shards",
-        "--gpus=1",
+        *"--sbatch --account=me --sbatch-shards --gpus=1".split(),
         env=environment,
     )
     assert done.returncode == 0, done.stderr
@@ -198,15 +186,9 @@ def test_an_array_on_a_real_cluster_survives_a_killed_shard(tmp_path):
     with slurm_cluster.Cluster(tmp_path / "cluster") as cluster:
         env = {**cluster.env, "XCORR_PYTHON": sys.executable, "XCORR_BUILD": str(bench(tmp_path / "build", gate))}
         done = call(
-            "--no-build",
-            "--preset",
-            "smoke",
-            "--shards",
+            *"--no-build --preset smoke --shards".split(),
             2,
-            "--partition",
-            "test",
-            "--device",
-            "cpu",
+            *"--partition test --device cpu".split(),
             *SELECTION,
             "--results",
             results,
@@ -265,13 +247,7 @@ def _points(env: dict[str, str], results: Path, tree: Path) -> int:
     told = subprocess.run(
         [
             sys.executable,
-            "-m",
-            "experiments.driver.run",
-            "--preset",
-            "smoke",
-            "--device",
-            "cpu",
-            "--dry-run",
+            *"-m experiments.driver.run --preset smoke --device cpu --dry-run".split(),
             *SELECTION,
             "--results",
             str(results),

@@ -149,20 +149,20 @@ OTHER = {
 
 
 @pytest.mark.parametrize("name, old, new", SAME.values(), ids=SAME)
-def test_how_it_is_written_does_not_count(tree: Path, name: str, old: str, new: str) -> None:
+def test_how_it_is_written_does_not_count(tree, name, old, new):
     before = hash_of(tree)
     edit(tree, name, old, new)
     assert hash_of(tree) == before
 
 
 @pytest.mark.parametrize("name, old, new", OTHER.values(), ids=OTHER)
-def test_what_it_is_counts(tree: Path, name: str, old: str, new: str) -> None:
+def test_what_it_is_counts(tree, name, old, new):
     before = hash_of(tree)
     edit(tree, name, old, new)
     assert hash_of(tree) != before
 
 
-def test_a_moved_and_renamed_header_does_not_count(tree: Path) -> None:
+def test_a_moved_and_renamed_header_does_not_count(tree):
     before = hash_of(tree)
     (tree / TILE).rename(tree / "algorithms/family/its_tile.hpp")
     (tree / LIMITS).rename(tree / "algorithms/family/limits.hpp")
@@ -170,7 +170,7 @@ def test_a_moved_and_renamed_header_does_not_count(tree: Path) -> None:
     assert hash_of(tree) == before
 
 
-def test_the_contract_version_counts(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_contract_version_counts(tree, monkeypatch):
     before = hash_of(tree)
     monkeypatch.setattr(source_tokens, "CONTRACT_VERSION", source_tokens.CONTRACT_VERSION + 1)
     assert hash_of(tree) != before
@@ -189,7 +189,7 @@ def test_the_contract_version_counts(tree: Path, monkeypatch: pytest.MonkeyPatch
         ("x = 0x1p-3", "x = 0x1p - 3", False),
     ],
 )
-def test_tokens(one: str, other: str, same: bool) -> None:
+def test_tokens(one, other, same):
     assert (read_source(one) == read_source(other)) == same
 
 
@@ -207,7 +207,7 @@ def stamp(tree: Path) -> str:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_an_edit_of_any_kind_compiles_again(tree: Path, name: str) -> None:
+def test_an_edit_of_any_kind_compiles_again(tree, name):
     """Meson 1.0 knows no headers of CUDA units: the unit itself must become another."""
     before = stamp(tree)
     with (tree / name).open("a") as file:
@@ -218,19 +218,19 @@ def test_an_edit_of_any_kind_compiles_again(tree: Path, name: str) -> None:
     assert stamped[0] == stamped[1] == hash_of(tree)
 
 
-def test_what_is_not_understood_is_named(tree: Path) -> None:
+def test_what_is_not_understood_is_named(tree):
     edit(tree, TILE, "#if !defined(XCORR_EMULATE) &&", "#if __CUDACC__ || defined(XCORR_EMULATE) ||")
     done = stamping(tree)
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {TILE}: #if ") and done.stderr.count("\n") == 1
 
 
-def test_every_variant_has_a_hash_of_its_own() -> None:
+def test_every_variant_has_a_hash_of_its_own():
     hashes = [source_hash(ROOT, path) for path in variant_files(ROOT)]
     assert len(hashes) > 30 and len(set(hashes)) == len(hashes)
 
 
-def test_the_reduction_has_a_hash_for_each_backend(tmp_path: Path) -> None:
+def test_the_reduction_has_a_hash_for_each_backend(tmp_path):
     """Rows of reduced results carry it: tokens of the rules count for both backends, its own file for each."""
     harness = tmp_path / "harness"
     for name in {name for names in source_tokens.REDUCTION.values() for name in names}:

@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
+import stored
+
 from experiments.driver import store
 
-RUN = "20260101T000000-aaaaaa"
 FAMILIES = {"cufft": "fft", "split_row": "warp_shuffle", "multi_matrix_both_split_row": "warp_shuffle"}
 
 
 def row(variant: str, repetition: int = 0, **cells: object) -> store.Row:
-    made = dict.fromkeys(store.COLUMNS, "")
-    size = cells.get("left_rows", 16)
-    cells = {
-        "run": RUN,
-        "experiment": "one-to-one",
-        "machine_key": "card",
-        "input": "uniform",
-        "variant": variant,
-        "family": FAMILIES.get(variant, variant),
-        "backend": "cuda",
-        "precision": "fp32",
-        "form": "one-to-one",
-        "left_rows": size,
-        "left_cols": size,
-        "right_rows": size,
-        "right_cols": size,
-        "lefts": 1,
-        "rights": 1,
-        "window": "full",
-        "mode": "stream",
-        "preset": "quick",
-        "repetition": repetition,
-        "iterations": 9,
-        "outcome": "passed",
-        "source_hash": "h" * 16,
-        **cells,
-    }
-    return made | {name: store.text_of(value) for name, value in cells.items()}
+    """A passed row of a square problem; `left_rows` is the size of both matrices."""
+    sides = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), cells.get("left_rows", 16))
+    known = {"machine_key": "card", "variant": variant, "family": FAMILIES.get(variant, variant), "backend": "cuda"}
+    blank = dict.fromkeys(("compute_us", "fmas", "bytes", "seed"))
+    return stored.row(**{**blank, **known, **sides, "repetition": repetition, **cells})
 
 
 def line(text: str, *start: str) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hangs import HANG_S
 
-from experiments.driver import run, sources, store
+from experiments.driver import repository, run, store
 from experiments.published import publish
 from xcorr.paths import ROOT
 
@@ -70,7 +70,7 @@ class Driver:
         monkeypatch.setenv("FAKE_LOG", str(self.log))
         # Runs of one test follow each other within a second; their order must still be known.
         order = itertools.count()
-        monkeypatch.setattr(sources, "ROOT", base)
+        monkeypatch.setattr(repository, "ROOT", base)
         monkeypatch.setattr(store, "new_run_id", lambda _: f"20300101T{next(order):06d}-abcdef")
 
     def build(self, path: Path) -> None:
@@ -107,12 +107,12 @@ class Driver:
         return done.stdout.strip()
 
     def commit(self) -> None:
-        """Commits the experiments and the sources, such as they are, so that rows measured from now on can be published."""
-        for name in sources.MEASURED:
+        """Commits the experiments and the code as they are, so that later rows can be published."""
+        for name in repository.MEASURED:
             (self.base / name).mkdir(exist_ok=True)
             (self.base / name / "code.cpp").touch()
         self.git("init", "-q")
-        self.git("add", "experiments", *sources.MEASURED)
+        self.git("add", "experiments", *repository.MEASURED)
         self.git("commit", "-q", "--allow-empty", "-m", "Sources")
 
     def run(self, *more: str, preset: str = "smoke") -> int:
@@ -131,6 +131,10 @@ class Driver:
     @property
     def local(self) -> Path:
         return self.results / "local" / "fake-2-cores"
+
+    @property
+    def published(self) -> Path:
+        return self.results / "published" / "fake-2-cores"
 
     def rows(self) -> list[store.Row]:
         return store.read_rows(self.local)

@@ -40,8 +40,8 @@ OWN = {
 }  # may look at more of a set than Rows, have words of their own
 CLASSES = {**GENERAL, **{name: module.ABOUT for name, module in OWN.items()}}
 IMPORT = "about the published data; import them (scripts/import_published.py)"
-REQUIRED = ("id", "section", "statement", "class", "paper")
-KEYS = (*REQUIRED, "experiments", "quantity", "compute", "test", "verdict", "reason", "note")
+REQUIRED = ("id", "section", "statement", "paper")
+KEYS = (*REQUIRED, "class", "experiments", "quantity", "compute", "test", "verdict", "reason", "note")
 ON_ROWS = dict(measured.COMPUTATIONS)  # computations on Rows, by name
 for _module in OWN.values():
     ON_ROWS.update(getattr(_module, "ON_ROWS", {}))
@@ -110,10 +110,10 @@ def _claim(one: Mapping[str, Any], where: str) -> Claim:
     for key in REQUIRED:
         if not one.get(key):
             raise UserError(f"{where}: key {key}: missing; give a text")
-    choose(f"{where}: class", [one["class"]], CLASSES)
+    (kind,) = choose(f"{where}: class", [one.get("class", "machine")], CLASSES)
     compute = one.get("compute", {})
     if compute:
-        names = COMPUTATIONS[one["class"]]
+        names = COMPUTATIONS[kind]
         if compute.get("name") not in names:
             raise UserError(f"{where}: compute {compute.get('name')}: {nearest(str(compute.get('name')), names)}")
         check(one.get("test", {}), where)
@@ -125,7 +125,7 @@ def _claim(one: Mapping[str, Any], where: str) -> Claim:
         one["id"],
         one["section"],
         one["statement"],
-        one["class"],
+        kind,
         one["paper"],
         tuple(one.get("experiments", ())),
         one.get("quantity", ""),
