@@ -14,8 +14,7 @@ from collections.abc import Sequence
 
 from xcorr.choice import plans
 from xcorr.choice.auto import Auto
-from xcorr.commands.shell import exit_code
-from xcorr.errors import Parser, UserError, nearest
+from xcorr.errors import NOTHING_WRITTEN, Parser, UserError, command, nearest
 from xcorr.fields import NAMES, PLAIN, Fields
 from xcorr.native.library import Library
 from xcorr.native.precisions import PRECISIONS
@@ -72,4 +71,4 @@ def run(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code(lambda: run(sys.argv[1:])))
+    sys.exit(command(run, interrupted=NOTHING_WRITTEN))

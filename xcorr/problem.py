@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xcorr import fields as field_texts
+from xcorr import results
 from xcorr.errors import UserError
 from xcorr.fields import NORMALISED, PLAIN, Fields
 
@@ -29,7 +30,6 @@ _COUNTS = re.compile(r"(-?\d+):(-?\d+)")
 # Columns of rows and tables that hold a problem, in the order of `Problem.of_cells`. A field with its default is empty text.
 GEOMETRY = ("form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window")
 COLUMNS = (*GEOMETRY, *field_texts.NAMES)
-PEAK_BYTES, HEADER_BYTES, DETECTION_BYTES, SUM_BYTES = 32, 16, 16, 8  # of harness/problem/results.hpp
 
 Shape = tuple[int, int]
 
@@ -283,14 +283,8 @@ class Problem:
 
     def result_bytes(self, scalar: int) -> int:
         """Bytes of what is computed: outputs of so many bytes, or records (harness/problem/results.hpp)."""
-        kind = self.fields.result_kind
-        if kind == "surface":
-            return self.pairs * math.prod(self.output) * scalar
-        if kind == "sum":
-            return self.pairs * SUM_BYTES
-        if kind == "above":
-            return HEADER_BYTES + min(self.fields.capacity, self.pairs * math.prod(self.output)) * DETECTION_BYTES
-        return self.pairs * self.fields.peaks * PEAK_BYTES
+        elements = math.prod(results.shape_of(self.fields, (self.pairs, *self.output)))
+        return elements * results.type_of(self.fields, np.dtype(f"f{scalar}").type).itemsize
 
     @cached_property
     def fft_work(self) -> float:

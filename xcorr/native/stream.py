@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from xcorr.native.arrays import Windows
 from xcorr.native.library import Description
 from xcorr.native.precisions import scalar_type
-from xcorr.native.variants import Variant
+from xcorr.native.variants import Variant, default_params
 from xcorr.problem import Problem, rights_of_a_left
 
 DEFAULT_CHUNK_BYTES = 256 << 20
@@ -42,6 +42,11 @@ class Job:
     params: str = ""
     precision: str = "fp32"
     device: str = "cpu"
+
+    @classmethod
+    def of_variant(cls, variant: dict[str, Any], device: str, precision: str = "fp32", params: str = "") -> Job:
+        """A job of an entry of the catalogue, by default with its default parameters."""
+        return cls(variant["id"], params or default_params(variant), precision, device)
 
     @property
     def scalar(self) -> type:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from xcorr.errors import UserError
@@ -47,16 +47,8 @@ class Variant:
     def from_list(cls, entry: dict[str, Any]) -> Variant:
         """An entry of the catalogue; UserError when the program is of another version."""
         try:
-            lists: dict[str, Any] = {name: tuple(entry[name]) for name in ("precisions", "forms", "points", "modes")}
-            return cls(
-                **{name: entry[name] for name in ("id", "family", "backend", "algorithm_class", "source_hash")},
-                **lists,
-                results=tuple(entry.get("results", ("surface",))),
-                reduction_hash=entry.get("reduction_hash", ""),
-                parent=entry.get("parent", ""),
-                same_only=entry.get("same_only", False),
-                scores=tuple(entry.get("scores", ("product",))),
-            )
+            known = {one.name: entry[one.name] for one in fields(cls) if one.default is MISSING or one.name in entry}
+            return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
         except (KeyError, TypeError) as error:
             raise UserError(f"xcorr-bench --list: {error} is missing; build again") from error
 
