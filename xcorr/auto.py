@@ -1,10 +1,6 @@
-"""auto: which variant and parameters to run a problem with, from what was measured.
+"""Prints in one line which variant and parameters auto chooses for a problem, and why (xcorr/README.md, How auto chooses).
 
-    python3 -m xcorr.auto --form n-to-m --left 56 --right 56 --lefts 4 --rights 9 --device cuda
-
-prints the choice and the times it rests on in one line. The first of these sources that has measured anything near
-decides: the times of this machine (local, else published under its key), the shipped times of the nearest machine, and
-where neither has the form a rule: the shortest time by the speeds of `speeds.toml`. xcorr/choice/table.py has the files.
+Example: python3 -m xcorr.auto --form n-to-m --left 56 --right 56 --lefts 4 --rights 9 --device cuda
 """
 
 from __future__ import annotations
@@ -14,8 +10,7 @@ from collections.abc import Sequence
 
 from xcorr.choice import plans
 from xcorr.choice.auto import Auto
-from xcorr.commands.shell import exit_code
-from xcorr.errors import Parser, UserError, nearest
+from xcorr.errors import NOTHING_WRITTEN, Parser, UserError, command, nearest
 from xcorr.fields import NAMES, PLAIN, Fields
 from xcorr.native.library import Library
 from xcorr.native.precisions import PRECISIONS
@@ -23,7 +18,6 @@ from xcorr.problem import FORMS, Problem, parse_counts, parse_size
 
 
 def parser() -> Parser:
-    """The command line."""
     made = Parser(prog="python3 -m xcorr.auto", description=__doc__)
     add = made.add_argument
     add("--form", default="one-to-one", help=", ".join(FORMS) + " (default: one-to-one)")
@@ -36,13 +30,7 @@ def parser() -> Parser:
         add(f"--{name}", default=getattr(PLAIN, name), help=f"a field of the problem (default: {getattr(PLAIN, name)})")
     add("--precision", default="fp32", help="fp32 (default), fp64, ...")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
-    add(
-        "--calls",
-        type=_calls,
-        default=plans.KEPT,
-        metavar="N",
-        help="calls that share a plan (default: many, it is kept)",
-    )
+    add("--calls", type=_calls, default=plans.KEPT, metavar="N", help="calls that share a plan (default: many)")
     made.add_results()
     return made
 
@@ -72,4 +60,4 @@ def run(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code(lambda: run(sys.argv[1:])))
+    sys.exit(command(run, interrupted=NOTHING_WRITTEN))

@@ -1,9 +1,10 @@
-"""Mistakes of the user, the help that goes with them, and what every command does about them."""
+"""User errors, hints, and how every command ends."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -11,13 +12,16 @@ from typing import Any
 
 from xcorr.paths import RESULTS
 
+INTERRUPTED = 130  # exit code after Ctrl-C
+NOTHING_WRITTEN = "interrupted; no output was written"
+
 
 class UserError(Exception):
-    """Ends a command in one line `error: <thing>: <cause>; <way out>` and exit code 2."""
+    """Ends a command with one line `error: <thing>: <cause>; <way out>` and exit code 2."""
 
 
 class LibraryError(Exception):
-    """What the library, or its loading, refuses; one line, fit for the user."""
+    """An error of the library or of its loading, in one line for the user."""
 
 
 def warn(message: str) -> None:
@@ -26,7 +30,7 @@ def warn(message: str) -> None:
 
 
 class Parser(argparse.ArgumentParser):
-    """A command line whose mistakes end as all others of the user do; description and epilog are printed as they are."""
+    """A command line that raises UserError. Description and epilog are printed without rewrapping."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, **options})
@@ -41,17 +45,34 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"command line: {message}; see --help")
 
 
-def command(run: Callable[[Sequence[str]], int], argv: Sequence[str] | None = None) -> int:
-    """The exit code of `run` on `argv`, by default the words of this process; 2 after one line about a UserError."""
+def command(run: Callable[[Sequence[str]], int], argv: Sequence[str] | None = None, interrupted: str = "") -> int:
+    """Exit code of `run(argv)`; `argv` defaults to the arguments of this process.
+
+    2 after one line on stderr about a UserError, LibraryError or MemoryError; 1 where stdout is a closed pipe. Ctrl-C raises
+    KeyboardInterrupt, or prints `interrupted` and returns INTERRUPTED.
+    """
     try:
-        return run(sys.argv[1:] if argv is None else argv)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        code = run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()  # a closed pipe cannot be caught when Python flushes at exit
+        return code
+    except (UserError, LibraryError) as error:
+        message = " ".join(str(error).splitlines())
+    except MemoryError:
+        message = "memory: exhausted; use fewer or smaller matrices, or a smaller window"
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        if not interrupted:
+            raise
+        print(f"error: {interrupted}", file=sys.stderr)
+        return INTERRUPTED
+    print(f"error: {message}", file=sys.stderr)
+    return 2
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """A hint that names the valid word closest to `name`, or all of them when none is close."""
+    """A hint: the valid word closest to `name`, or all valid words where none is close."""
     words = sorted(valid)
     close = difflib.get_close_matches(name, words, n=1, cutoff=0.5)
     if close:
@@ -60,7 +81,7 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 
 def choose(what: str, names: Iterable[str], valid: Iterable[str]) -> list[str]:
-    """`names` without repetition, in order; UserError with the nearest match on an unknown one."""
+    """`names` in order, without repetition. UserError for an unknown name."""
     known = list(valid)
     chosen: list[str] = []
     for name in names:

@@ -1,5 +1,4 @@
-"""What is made of the products: boundary, score, masks, result, one array twice, views. harness/problem/fields.cpp is the same in
-C++, with the same texts and refusals."""
+"""Fields of a problem: boundary, score, masks, result, same, views. harness/problem/fields.cpp has the same texts and errors."""
 
 from __future__ import annotations
 
@@ -31,9 +30,9 @@ _ABOVE = "above:0.8:1000 or above:8mad:1000, a threshold and a capacity, or abov
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields of a problem as text, each in its one spelling: `Fields(score="zncc").score` is "zncc:0.3".
+    """Fields of a problem as canonical texts: `Fields(score="zncc").score` is "zncc:0.3".
 
-    Raises UserError for an unknown value. What does not fit together is refused by xcorr.problem.Problem.
+    UserError for an unknown value. xcorr.problem.Problem checks whether fields fit each other.
     """
 
     boundary: str = "zero"
@@ -49,7 +48,7 @@ class Fields:
 
     @classmethod
     def of(cls, texts: Mapping[str, Any]) -> Fields:
-        """Of texts by name; what is absent or empty has its default. UserError for an unknown name."""
+        """Fields from texts by name. An absent or empty text is the default. UserError for an unknown name."""
         for name in texts:
             if name not in NAMES:
                 _refuse("field", name, "unknown; use boundary, score, masks, result, same or views")
@@ -58,17 +57,17 @@ class Fields:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The text of each field in the order of NAMES, "" at its default."""
+        """Text of each field in the order of NAMES, "" for a default."""
         return tuple("" if getattr(self, name) == getattr(PLAIN, name) else getattr(self, name) for name in NAMES)
 
     @property
     def given(self) -> dict[str, str]:
-        """The fields that do not have their default."""
+        """Fields that differ from their default."""
         return {name: text for name, text in zip(NAMES, self.cells) if text}
 
     @classmethod
     def of_text(cls, text: str) -> Fields:
-        """Of what `text` gives. UserError for any other text."""
+        """Inverse of `text`. UserError for any other text."""
         pairs = [part.split("=", 1) for part in text.split("/") if part]
         if any(len(pair) < 2 for pair in pairs):
             _refuse("fields", text, "not understood; write NAME=VALUE, separated by /, as score=zncc/masks=left")
@@ -76,13 +75,13 @@ class Fields:
 
     @property
     def text(self) -> str:
-        """`name=value` of each field that does not have its default, separated by `/`: the end of a problem's id."""
+        """`name=value` of `given`, separated by `/`: the end of a problem's id."""
         return "/".join(f"{name}={value}" for name, value in self.given.items())
 
     @cached_property
     def alike(self) -> Fields:
-        """The same for fields of which a call takes as long: without thresholds, counts, distances and exponents. With a
-        least distance the harness lists what is above; without one a variant may."""
+        """Representative of the fields whose calls take as long: without thresholds, counts, distances and exponents. A
+        distance above 1 stays, since only the harness applies it."""
         kind, _, rest = self.result.partition(":")
         above = ("above:8mad:1" if "mad" in rest else "above:0:1") + (":2" if self.distance > 1 else "")
         result = {"peaks": "peaks:1", "above": above, "peak": "peak"}.get(kind, kind)
@@ -98,12 +97,12 @@ class Fields:
 
     @property
     def min_overlap(self) -> float:
-        """Of ncc and zncc: the least overlap as a share of the largest one in the window; else the default."""
+        """Smallest overlap of ncc and zncc as a share of the largest overlap in the window; else the default."""
         return float(self.score.partition(":")[2]) if self.score_kind in NORMALISED else DEFAULT_OVERLAP
 
     @property
     def exponent(self) -> float:
-        """Of phase: p; else 0."""
+        """Exponent p of phase; else 0."""
         return float(self.score.partition(":")[2]) if self.score_kind == "phase" else 0.0
 
     @property
@@ -113,29 +112,29 @@ class Fields:
 
     @property
     def peaks(self) -> int:
-        """Records of type Peak for each pair: 1 of peak, k of peaks:k, else 0."""
+        """PEAK records of each pair: 1 for peak, k for peaks:k, else 0."""
         kind, _, count = self.result.partition(":")
         return int(count) if kind == "peaks" else int(kind == "peak")
 
     @property
     def capacity(self) -> int:
-        """Of above: how many detections there is room for; else 0."""
+        """Largest number of detections of above; else 0."""
         return int(self.result.split(":")[2]) if self.result_kind == "above" else 0
 
     @property
     def distance(self) -> int:
-        """Of above: an output that is closer than this to a larger one is not listed, in pixels; else and without one 1."""
+        """Smallest distance of a detection of above from a larger output, in pixels; else 1."""
         words = self.result.split(":")
         return int(words[3]) if words[0] == "above" and len(words) > 3 else 1
 
     @property
     def masked_sides(self) -> tuple[str, ...]:
-        """Of "left" and "right" those that have a mask."""
+        """Sides with a mask, of "left" and "right"."""
         return {"none": (), "both": ("left", "right")}.get(self.masks, (self.masks,))
 
 
 def canonical(name: str, text: Any) -> str:
-    """The one spelling of a value of the field `name`; UserError for what is none."""
+    """Canonical text of a value of the field `name`. UserError for an illegal value."""
     text = str(text)
     if name == "score":
         return _score(text)
@@ -146,7 +145,7 @@ def canonical(name: str, text: Any) -> str:
 
 
 def decimal(value: float) -> str:
-    """The shortest decimal without exponent that reads back as the same number."""
+    """Shortest decimal text without exponent that parses to the same number."""
     if abs(value) >= 2**53:
         return str(int(value))
     text = repr(value)

@@ -1,4 +1,4 @@
-"""Files: where they lie, TOML that is read, and what is written appears whole or not at all."""
+"""Reading of TOML and JSON; writing of files that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-
-# What the project reads as a whole: its largest record takes less than 1 MiB.
+# Largest file that is read at once. The largest record of the project takes less than 1 MiB.
 MOST_BYTES = 64 * 2**20
 
 
 def resolved(path: Path) -> Path:
-    """Absolute, without symbolic links; UserError where these lead in a circle."""
+    """Absolute path without symbolic links. UserError for a circle of links."""
     try:
         return path.resolve()
-    except (OSError, RuntimeError) as error:  # which of them depends on the version of Python
+    except (OSError, RuntimeError) as error:  # RuntimeError before Python 3.13
         raise UserError(f"{path}: its symbolic links lead in a circle or nowhere; name the file itself") from error
 
 
 def load_toml(path: Path) -> dict[str, Any]:
-    """The content of a TOML file; UserError when it cannot be read or is not TOML."""
+    """Content of a TOML file. UserError if it cannot be read or parsed."""
     try:
         content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         return content
@@ -44,7 +43,7 @@ def load_toml(path: Path) -> dict[str, Any]:
 
 
 def load_json(path: Path, most_bytes: int = MOST_BYTES) -> Any:
-    """The value of a JSON file; UserError when it cannot be read, is larger than `most_bytes` or is no JSON."""
+    """Value of a JSON file. UserError if it cannot be read or parsed, or is larger than `most_bytes`."""
     try:
         with path.open("rb") as file:
             return json.loads(limited(file, most_bytes).decode("utf-8"))
@@ -53,8 +52,7 @@ def load_json(path: Path, most_bytes: int = MOST_BYTES) -> Any:
 
 
 def limited(file: BinaryIO | gzip.GzipFile, most_bytes: int = MOST_BYTES) -> bytes:
-    """The content of an open file, which may be one that is unpacked as it is read; ValueError when it is larger than
-    `most_bytes`, of which no more is read or unpacked."""
+    """Content of an open file. ValueError if it is larger than `most_bytes`; at most one byte more is read or unpacked."""
     data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
         raise ValueError(f"more than {most_bytes >> 20} MiB")
@@ -63,8 +61,9 @@ def limited(file: BinaryIO | gzip.GzipFile, most_bytes: int = MOST_BYTES) -> byt
 
 @contextmanager
 def whole_file(target: Path, keep: bool = True) -> Iterator[BinaryIO]:
-    """A temporary file beside `target` that takes its name when the block ends well: a reader sees the old content or the new
-    one, never a part. `keep` false only tries. OSError where the folder or the disk refuses; the old content then stays."""
+    """A temporary file that replaces `target` when the block ends without an error: readers see the old or the new content.
+
+    `keep` False only tests whether the folder can be written. OSError of the folder or the disk leaves the old content."""
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -82,7 +81,7 @@ def whole_file(target: Path, keep: bool = True) -> Iterator[BinaryIO]:
 
 @contextmanager
 def replaced_file(target: Path, keep: bool = True) -> Iterator[BinaryIO]:
-    """As `whole_file`, but UserError where the folder or the disk refuses."""
+    """`whole_file` that raises UserError in place of OSError."""
     try:
         with whole_file(target, keep) as file:
             yield file

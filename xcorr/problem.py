@@ -1,5 +1,4 @@
-"""What is computed: form, shapes, counts, window and fields, and what follows from them. harness/problem/problem.cpp is the same in
-C++."""
+"""A problem: form, shapes, counts, window and fields. harness/problem/problem.cpp is the same in C++."""
 
 from __future__ import annotations
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xcorr import fields as field_texts
+from xcorr import results
 from xcorr.errors import UserError
 from xcorr.fields import NORMALISED, PLAIN, Fields
 
@@ -26,10 +26,9 @@ _WINDOW_EXAMPLE = "; write full, valid or a range of shifts as sy:-3..3,sx:0..7"
 _SIZE = re.compile(r"(-?\d+)(?:x(-?\d+))?(?::(-?\d+)(?:x(-?\d+))?)?")
 _COUNTS = re.compile(r"(-?\d+):(-?\d+)")
 
-# Columns of rows and tables that hold a problem, in the order of `Problem.of_cells`. A field with its default is empty text.
+# Columns of a problem in rows and tables, in the order of `Problem.of_cells`. A default field is empty text.
 GEOMETRY = ("form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window")
 COLUMNS = (*GEOMETRY, *field_texts.NAMES)
-PEAK_BYTES, HEADER_BYTES, DETECTION_BYTES, SUM_BYTES = 32, 16, 16, 8  # of harness/problem/results.hpp
 
 Shape = tuple[int, int]
 
@@ -41,7 +40,7 @@ def _positive(value: int, what: str) -> int:
 
 
 def _whole(name: str, value: Any) -> int:
-    """A size or a count of any type of integers; numbers with a fraction are not rounded."""
+    """A size or count of any integer type. UserError for other types and out of range."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -89,13 +88,12 @@ def format_shape(shape: Shape) -> str:
 
 @dataclass(frozen=True, init=False)
 class Problem:
-    """One problem: shapes are (rows, cols), `rights` is the total number of right matrices.
+    """One problem. Shapes are (rows, cols); `rights` is the total number of right matrices.
 
         Problem("n-to-m", (24, 24), (480, 640), lefts=3, rights=8, window="valid", score="zncc", result="peak")
 
-    The fields are given as `fields`, as texts by name, or as both: a text replaces that of `fields`. Raises UserError for sizes
-    and counts that are no whole numbers or out of range, counts that do not fit the form, a window that is not legal, sizes
-    whose element counts overflow 63 bits, and fields that do not fit each other or the shapes.
+    Texts by name replace those of `fields`. UserError for sizes and counts that are not integers or out of range, counts that
+    contradict the form, an illegal window, element counts beyond 63 bits, and fields that contradict each other or the shapes.
     """
 
     form: str
@@ -129,7 +127,7 @@ class Problem:
         self._check()
 
     def _check(self) -> None:
-        """UserError for counts, window, fields and sizes that do not fit each other."""
+        """UserError for contradictory counts, window, fields or sizes."""
         counts = f"counts {self.lefts}:{self.rights}"
         if self.form == "one-to-one" and (self.lefts, self.rights) != (1, 1):
             raise UserError(f"{counts}: one-to-one means 1:1; use n-to-mn for several pairs")
@@ -152,7 +150,7 @@ class Problem:
             raise UserError(f"problem {self.id}: its elements or FMAs overflow; use smaller sizes or counts")
 
     def _check_fields(self) -> None:
-        """UserError for fields that contradict each other, or that the shapes and counts do not allow."""
+        """UserError for fields that contradict each other, the shapes or the counts."""
         own, kind, (left, right) = self.fields, self.fields.score_kind, map(format_shape, (self.left, self.right))
         circular, same_shape = own.boundary == "circular", self.left == self.right
         if circular and not same_shape:
@@ -181,19 +179,19 @@ class Problem:
 
     @classmethod
     def of_cells(cls, form: Any, *cells: Any) -> Problem:
-        """The problem of cells in the order of COLUMNS, numbers as text or not; those of the fields may be left out."""
+        """The problem of cells in the order of COLUMNS; numbers may be text, fields may be missing."""
         left_rows, left_cols, right_rows, right_cols, lefts, rights = map(int, cells[:6])
         fields = Fields.of(dict(zip(field_texts.NAMES, cells[7:])))
         return cls(str(form), (left_rows, left_cols), (right_rows, right_cols), lefts, rights, str(cells[6]), fields)
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Problem:
-        """The problem of a row that has COLUMNS; a row without those of the fields has their defaults."""
+        """The problem of a row with COLUMNS; missing fields have their defaults."""
         return cls.of_cells(*(row[name] for name in GEOMETRY), *(row.get(name, "") for name in field_texts.NAMES))
 
     @classmethod
     def of_id(cls, name: str) -> Problem:
-        """The problem with this id. UserError for any other text."""
+        """Inverse of `id`. UserError for any other text."""
         parts = name.split("/")
         if len(parts) < 5 or not all("=" in part for part in parts[5:]):
             raise UserError(
@@ -211,20 +209,19 @@ class Problem:
 
     @property
     def id(self) -> str:
-        """`<form>/<left>/<right>/<lefts>:<rights>/<window>`, then `/<name>=<value>` for each field that does not have its
-        default."""
+        """`<form>/<left>/<right>/<lefts>:<rights>/<window>`, then `/<name>=<value>` for each field that is not default."""
         shapes = f"{format_shape(self.left)}/{format_shape(self.right)}"
         fields = f"/{self.fields.text}" if self.fields != PLAIN else ""
         return f"{self.form}/{shapes}/{self.lefts}:{self.rights}/{self.window}{fields}"
 
     @property
     def is_plain(self) -> bool:
-        """Whether every field but `same` has its default: all that is asked is the surface of products of dense matrices."""
+        """Whether every field but `same` is default: a surface of products of dense matrices."""
         return replace(self.fields, same="no") == PLAIN
 
     @property
     def surface(self) -> Problem:
-        """The same problem with every output as its result."""
+        """The problem with result surface."""
         return replace(self, fields=replace(self.fields, result="surface"))
 
     @property
@@ -234,10 +231,10 @@ class Problem:
 
     @cached_property
     def shifts(self) -> tuple[range, range]:
-        """Shifts (sy, sx) that are computed: rows and columns by which the right matrix is displaced."""
+        """Computed shifts (sy, sx), in rows and columns, of the right matrix against the left."""
         (lh, lw), (rh, rw) = self.left, self.right
         full = range(1 - lh, rh), range(1 - lw, rw)
-        if self.fields.boundary == "circular":  # of shift s and s + length, which are one, the nearest to 0
+        if self.fields.boundary == "circular":  # shifts s and s + length are equal; the one nearest to 0 is used
             full = range(-(lh // 2), (lh + 1) // 2), range(-(lw // 2), (lw + 1) // 2)
         if self.window == "full":
             return full
@@ -268,33 +265,27 @@ class Problem:
 
     @cached_property
     def fmas(self) -> int:
-        """Useful work: total overlap area of all pairs, with boundary circular the whole area at every shift."""
+        """Useful work: sum of the overlaps of all shifts and pairs; an overlap is the whole area with boundary circular."""
         if self.fields.boundary == "circular":
             return self.pairs * math.prod(self.left) * math.prod(self.output)
         sy, sx = self.shifts
         return self.pairs * _overlaps(self.left[0], self.right[0], sy) * _overlaps(self.left[1], self.right[1], sx)
 
     def bytes(self, scalar: int) -> int:
-        """Compulsory traffic: inputs and masks once, the result once, for scalars of that many bytes."""
+        """Compulsory traffic in bytes: inputs, masks and result once; `scalar`: bytes of a scalar."""
         elements = {"left": self.lefts * math.prod(self.left), "right": self.rights * math.prod(self.right)}
         inputs = elements["left"] + (elements["right"] if self.fields.same == "no" else 0)
         masks = sum(elements[side] for side in self.fields.masked_sides)
         return inputs * scalar + masks + self.result_bytes(scalar)
 
     def result_bytes(self, scalar: int) -> int:
-        """Bytes of what is computed: outputs of so many bytes, or records (harness/problem/results.hpp)."""
-        kind = self.fields.result_kind
-        if kind == "surface":
-            return self.pairs * math.prod(self.output) * scalar
-        if kind == "sum":
-            return self.pairs * SUM_BYTES
-        if kind == "above":
-            return HEADER_BYTES + min(self.fields.capacity, self.pairs * math.prod(self.output)) * DETECTION_BYTES
-        return self.pairs * self.fields.peaks * PEAK_BYTES
+        """Bytes of the result (xcorr.results); `scalar`: bytes of an output."""
+        elements = math.prod(results.shape_of(self.fields, (self.pairs, *self.output)))
+        return elements * results.type_of(self.fields, np.dtype(f"f{scalar}").type).itemsize
 
     @cached_property
     def fft_work(self) -> float:
-        """N^2 log N of an FFT pipeline, padded unless the boundary is circular, summed over its transforms."""
+        """Sum of N^2 log N over the transforms of an FFT, padded unless the boundary is circular."""
         padded = (self.left[0] + self.right[0] - 1) * (self.left[1] + self.right[1] - 1)
         if self.fields.boundary == "circular":
             padded = math.prod(self.left)

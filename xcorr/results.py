@@ -1,10 +1,10 @@
-"""Arrays of what is computed, of any result: surfaces, records and sums, as harness/problem/results.hpp has them in C++.
+"""Type and shape of results. harness/problem/results.hpp defines the same layouts.
 
-result=surface     scalars, pairs x out_rows x out_cols
-result=peak        PEAK, pairs
-result=peaks:k     PEAK, pairs x k, the largest first; the value of missing ones is NaN
-result=above:t:c[:d]  DETECTION, as many as were found, by (pair, sy, sx)
-result=sum         float64, pairs
+result=surface        scalars, pairs x out_rows x out_cols
+result=peak           PEAK, pairs
+result=peaks:k        PEAK, pairs x k, the largest first; a missing peak has value NaN
+result=above:t:c[:d]  DETECTION, one an output found, sorted by (pair, sy, sx)
+result=sum            float64, pairs
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from xcorr.fields import Fields
 
-# The largest output of a pair; of equal ones the one with the smallest (sy, sx). `sub_sy` and `sub_sx` are what the fit
-# adds to the shift, in pixels. `second`: the largest local maximum outside the 5 x 5 outputs around it, NaN if none.
+# The largest output of a pair; of equal outputs that with the smallest (sy, sx). `sub_sy`, `sub_sx`: fraction that the fit adds
+# to the shift, in pixels. `second`: the largest local maximum outside the 5 x 5 outputs around the peak, else NaN.
 PEAK = np.dtype(
     [
         ("value", "<f4"),
@@ -36,8 +36,7 @@ HEADER = np.dtype([("count", "<u8"), ("spare", "<u8")])  # before the detections
 
 
 def shape_of(fields: Fields, surface: tuple[int, int, int]) -> tuple[int, ...]:
-    """Shape of the result of a problem whose surface is pairs x out_rows x out_cols; of above: of the bytes that the
-    library writes."""
+    """Shape of the result; `surface` is pairs x out_rows x out_cols. For above: of the buffer of bytes that the library fills."""
     kind, pairs = fields.result_kind, surface[0]
     if kind == "surface":
         return surface
@@ -53,7 +52,7 @@ def type_of(fields: Fields, scalar: type) -> np.dtype[Any]:
 
 
 def detections(written: NDArray[Any]) -> NDArray[Any]:
-    """The detections in the bytes that the library has written for above, by (pair, sy, sx); a copy."""
+    """Copy of the detections in the buffer of a result above, sorted by (pair, sy, sx)."""
     count = int(written[: HEADER.itemsize].view(HEADER)["count"][0])
     found = written[HEADER.itemsize :].view(DETECTION)[:count]
     ordered: NDArray[Any] = found[np.lexsort((found["sx"], found["sy"], found["pair"]))]

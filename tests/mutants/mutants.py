@@ -16,6 +16,8 @@ else:
 
 DATA = Path(__file__).resolve().parent
 PLACES = ("cpu", "emulation", "ptx", "card")
+SHARED = {"units", "caught", "file"}  # fields that a group states for its mutants
+FIELDS = SHARED | {"name", "equivalent", "find", "replace", "edits"}
 
 
 class Mistake(Exception):
@@ -39,23 +41,36 @@ class Mutant:
     source: str = field(default="", compare=False)  # where it is written down
 
 
-def _mutant(entry: dict, source: Path) -> Mutant:
+def _mutant(group: dict, entry: dict, source: Path) -> Mutant:
     name = entry.get("name", "a mutant without a name")
 
     def refuse(cause: str) -> Mistake:
         return Mistake(f"{source.name}: {name}: {cause}")
 
-    if unknown := entry.keys() - {"name", "units", "edits", "caught", "equivalent"}:
+    shared = {key: value for key, value in group.items() if key != "mutant"}
+    if unknown := (shared.keys() | entry.keys()) - FIELDS or shared.keys() - SHARED:
         raise refuse(f"unknown field {', '.join(sorted(unknown))}")
-    if "name" not in entry or not entry.get("units") or not entry.get("edits"):
-        raise refuse("name, units and edits are needed")
+    if "equivalent" in entry:
+        shared.pop("caught", None)
+    entry = {**shared, **entry}
+    edits = [{**entry, **edit} for edit in entry.get("edits", [entry])]
+    if (
+        "name" not in entry
+        or not entry.get("units")
+        or not all({"file", "find", "replace"} <= edit.keys() for edit in edits)
+    ):
+        raise refuse("name, units, file, find and replace are needed")
     if bool(entry.get("caught")) == bool(entry.get("equivalent")):
         raise refuse("either `caught` names a place or `equivalent` gives the argument")
     if strange := set(entry.get("caught", [])) - set(PLACES):
         raise refuse(f"{', '.join(sorted(strange))} is no place; places are {', '.join(PLACES)}")
-    edits = tuple(Edit(edit["file"], edit["find"], edit["replace"]) for edit in entry["edits"])
     return Mutant(
-        name, tuple(entry["units"]), edits, tuple(entry.get("caught", [])), entry.get("equivalent", ""), source.name
+        name,
+        tuple(entry["units"]),
+        tuple(Edit(edit["file"], edit["find"], edit["replace"]) for edit in edits),
+        tuple(entry.get("caught", [])),
+        entry.get("equivalent", ""),
+        source.name,
     )
 
 
@@ -64,11 +79,10 @@ def load(folder: Path = DATA) -> list[Mutant]:
     found: dict[str, Mutant] = {}
     for path in sorted(folder.glob("*.toml")):
         try:
-            entries = tomllib.loads(path.read_text(encoding="utf-8")).get("mutant", [])
+            groups = tomllib.loads(path.read_text(encoding="utf-8")).get("group", [])
         except tomllib.TOMLDecodeError as error:
             raise Mistake(f"{path.name}: {error}") from error
-        for entry in entries:
-            mutant = _mutant(entry, path)
+        for mutant in (_mutant(group, entry, path) for group in groups for entry in group.get("mutant", [])):
             if mutant.name in found:
                 raise Mistake(f"{path.name}: {mutant.name}: the name is taken by one of {found[mutant.name].source}")
             found[mutant.name] = mutant

@@ -23,7 +23,7 @@ CPU_EDIT = {
 def written(folder: Path, name: str = "mine", caught: str = 'caught = ["cpu"]', **edit: str) -> Path:
     """A folder with one mutant of cpu_definition, by default an edit that changes nothing."""
     folder.mkdir(exist_ok=True)
-    lines = ["[[mutant]]", f'name = "{name}"', 'units = ["cpu_definition"]', caught, "[[mutant.edits]]"]
+    lines = ["[[group]]", 'units = ["cpu_definition"]', "[[group.mutant]]", f'name = "{name}"', caught]
     lines += [f"{key} = {json.dumps(value)}" for key, value in {**CPU_EDIT, **edit}.items()]
     (folder / "mine.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder

@@ -60,12 +60,12 @@ class Api:
         """The status of a call that gives no room for an error."""
         return getattr(self._dll, "xcorr_" + name)(*arguments, None, 0)
 
-    def open(self, request: Any) -> tuple[Answer, int | None]:
+    def open(self, problem: Any) -> tuple[Answer, int | None]:
         """The answer and the handle."""
         handle = ctypes.c_void_p(12345)
-        answer = self.call("open", text_of(request), ctypes.byref(handle))
+        answer = self.call("open", text_of(problem), ctypes.byref(handle))
         return answer, handle.value
 
 
-def text_of(request: Any) -> bytes:
-    return request if isinstance(request, bytes) else json.dumps(request).encode()
+def text_of(problem: Any) -> bytes:
+    return problem if isinstance(problem, bytes) else json.dumps(problem).encode()

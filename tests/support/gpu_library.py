@@ -21,14 +21,14 @@ class GpuLibrary:
     def variant(self, name):
         return {**self._library.variant(self._names[name]), "id": name, "backend": "cuda"}
 
-    def describe(self, request):
-        return self._library.describe(request)
+    def describe(self, problem):
+        return self._library.describe(problem)
 
-    def supports(self, request, *, variant, device, **how):
+    def supports(self, problem, *, variant, device, **how):
         assert device == DEVICE
-        return self._library.supports(request, variant=self._names[variant], **how)
+        return self._library.supports(problem, variant=self._names[variant], **how)
 
-    def correlate(self, request, *sides, variant, device, **how):
+    def correlate(self, problem, *sides, variant, device, **how):
         assert device == DEVICE
-        self.calls.append((request, variant))
-        return self._library.correlate(request, *sides, variant=self._names[variant], **how)
+        self.calls.append((problem, variant))
+        return self._library.correlate(problem, *sides, variant=self._names[variant], **how)

@@ -15,33 +15,33 @@ from xcorr.native.precisions import scalar_type
 from xcorr.problem import pair_indices
 
 
-def window_of(request) -> tuple[range, range]:
-    """Shifts (sy, sx) of the window of `request`."""
+def window_of(problem) -> tuple[range, range]:
+    """Shifts (sy, sx) of the window of `problem`."""
     ranges = []
-    for left, right in zip(request.left, request.right):
-        if request.window == "valid":
+    for left, right in zip(problem.left, problem.right):
+        if problem.window == "valid":
             ranges.append(range(min(0, right - left), max(0, right - left) + 1))
         else:
             ranges.append(range(-(left - 1), right))
-    if request.window.startswith("sy:"):
-        a, b, c, d = map(int, re.fullmatch(r"sy:(-?\d+)\.\.(-?\d+),sx:(-?\d+)\.\.(-?\d+)", request.window).groups())
+    if problem.window.startswith("sy:"):
+        a, b, c, d = map(int, re.fullmatch(r"sy:(-?\d+)\.\.(-?\d+),sx:(-?\d+)\.\.(-?\d+)", problem.window).groups())
         ranges = [range(a, b + 1), range(c, d + 1)]
-    elif request.window not in ("full", "valid"):
-        raise LibraryError(f"window '{request.window}': not understood")
+    elif problem.window not in ("full", "valid"):
+        raise LibraryError(f"window '{problem.window}': not understood")
     return ranges[0], ranges[1]
 
 
-def scipy_correlation(request, left, right) -> np.ndarray:
+def scipy_correlation(problem, left, right) -> np.ndarray:
     """The truth by scipy.signal.correlate(R, L, 'full'), cut to the window; float64."""
-    left = np.reshape(left, (request.lefts, *request.left))
-    right = np.reshape(right, (request.rights, *request.right))
-    sy, sx = window_of(request)
-    y0, x0 = sy[0] + request.left[0] - 1, sx[0] + request.left[1] - 1
+    left = np.reshape(left, (problem.lefts, *problem.left))
+    right = np.reshape(right, (problem.rights, *problem.right))
+    sy, sx = window_of(problem)
+    y0, x0 = sy[0] + problem.left[0] - 1, sx[0] + problem.left[1] - 1
     out = [
         scipy.signal.correlate(np.asarray(right[r], np.float64), np.asarray(left[l], np.float64), "full")[
             y0 : y0 + len(sy), x0 : x0 + len(sx)
         ]
-        for l, r in zip(*pair_indices(request))
+        for l, r in zip(*pair_indices(problem))
     ]
     return np.stack(out)
 
@@ -60,14 +60,14 @@ class ScipyLibrary:
 
     def __init__(self):
         self.calls = []
-        self.refuses = {}  # by variant a reason, or a function of the request and the parameters that gives one
+        self.refuses = {}  # by variant a reason, or a function of the problem and the parameters that gives one
 
     def machine(self, device="cpu"):
         return {"machine_key": "stand-in-2-cores", "cores": 2}
 
-    def supports(self, request, *, variant, params="", precision="fp32", device="cpu"):
+    def supports(self, problem, *, variant, params="", precision="fp32", device="cpu"):
         reason = self.refuses.get(variant, "")
-        return reason if isinstance(reason, str) else reason(request, params)
+        return reason if isinstance(reason, str) else reason(problem, params)
 
     def variants(self):
         forms = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
@@ -94,28 +94,28 @@ class ScipyLibrary:
     def variant(self, name):
         return find_variant(self.variants(), name)
 
-    def describe(self, request):
-        sy, sx = window_of(request)
-        pairs = len(pair_indices(request)[0])
-        area = request.left[0] * request.left[1]
+    def describe(self, problem):
+        sy, sx = window_of(problem)
+        pairs = len(pair_indices(problem)[0])
+        area = problem.left[0] * problem.left[1]
         return Description(pairs, len(sy), len(sx), sy[0], sx[0], pairs * area * len(sy) * len(sx), 1, area, 1)
 
-    def correlate(self, request, left, right, *, variant, params="", precision="fp32", device="cpu", out=None):
-        refused = self.supports(request, variant=variant, params=params)
+    def correlate(self, problem, left, right, *, variant, params="", precision="fp32", device="cpu", out=None):
+        refused = self.supports(problem, variant=variant, params=params)
         if refused:
             raise LibraryError(f"variant '{variant}': not supported: {refused}")
-        self.calls.append((request, variant, params, precision, device))
+        self.calls.append((problem, variant, params, precision, device))
         assert left.dtype == right.dtype == scalar_type(precision)
-        result = scipy_correlation(request, left, right).astype(scalar_type(precision))
-        if request.fields.result_kind == "peak":
-            return peak_records(result, [one[0] for one in window_of(request)])
+        result = scipy_correlation(problem, left, right).astype(scalar_type(precision))
+        if problem.fields.result_kind == "peak":
+            return peak_records(result, [one[0] for one in window_of(problem)])
         if out is None:
             return result
         out[:] = result
         return out
 
-    def reference(self, request, left, right, *, method="fft", out=None):
-        result = scipy_correlation(request, left, right)
+    def reference(self, problem, left, right, *, method="fft", out=None):
+        result = scipy_correlation(problem, left, right)
         if out is None:
             return result
         out[:] = result

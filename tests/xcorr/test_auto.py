@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from fixtures import sets
@@ -14,6 +15,7 @@ from experiments.published import auto_table
 from xcorr import auto as command
 from xcorr.choice import auto, plans, table
 from xcorr.errors import UserError
+from xcorr.fields import Fields
 from xcorr.paths import RESULTS
 from xcorr.problem import Problem
 
@@ -108,8 +110,8 @@ def test_more_work_never_takes_less_time():
 def test_a_single_call_counts_its_plan():
     library = ScipyLibrary()
     for length in (100_000, 1_000_000):
-        request = Problem("one-to-one", (1, length), (1, length), 1, 1, "sy:0..0,sx:-250..250")
-        single, kept = (auto.Auto(library, "cpu", calls=calls).choose(request) for calls in (1, plans.KEPT))
+        problem = Problem("one-to-one", (1, length), (1, length), 1, 1, "sy:0..0,sx:-250..250")
+        single, kept = (auto.Auto(library, "cpu", calls=calls).choose(problem) for calls in (1, plans.KEPT))
         assert single.variant == "cpu_row_streaming" and single.why.endswith("for a single call, whose plan counts")
         assert kept.variant == "cpu_fft" and "single call" not in kept.why
     small = auto.pick(square(42), source(16, 64), lambda point: "", lambda point: 1e3 if point == FFT else 0.0)
@@ -336,24 +338,21 @@ class Series(ScipyLibrary):
         ]
         return sorted([*general, *[{**one, "points": ["a=1", "a=2"]} for one in own]], key=lambda one: one["id"])
 
-    def supports(self, request, *, variant, **_):
-        fits = request.rights == 1 and request.left[0] == request.right[0] and request.window == "valid"
-        if variant in self.OWN and not (fits and request.form == "n-to-m"):
+    def supports(self, problem, *, variant, **_):
+        fits = problem.rights == 1 and problem.left[0] == problem.right[0] and problem.window == "valid"
+        if variant in self.OWN and not (fits and problem.form == "n-to-m"):
             return "templates along one signal only"
-        if variant in self.OWN and request.fields.score != "product" and variant != "timeseries_tf32":
+        if variant in self.OWN and problem.fields.score != "product" and variant != "timeseries_tf32":
             return "products only"
-        return super().supports(request, variant=variant)
+        return super().supports(problem, variant=variant)
 
 
 LONG = Problem("n-to-m", (1, 256), (1, 1_000_255), 16, 1, "valid")
 
 
 def series_choice(results, problem, precision="fp32", **fields):
-    library = Series()
-    request = Problem(
-        problem.form, problem.left, problem.right, problem.lefts, problem.rights, problem.window, **fields
-    )
-    return auto.Auto(library, "cuda", results).choose(request, precision)
+    problem = replace(problem, fields=Fields(**fields))
+    return auto.Auto(Series(), "cuda", results).choose(problem, precision)
 
 
 def test_a_family_for_such_problems_is_taken_where_nothing_near_was_measured(results):

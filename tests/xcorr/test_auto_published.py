@@ -22,8 +22,8 @@ def entry(name, family, parent="", algorithm_class="fft", points=("",), results=
     }
 
 
-def sides_of(request):
-    return max(*request.left, *request.right)
+def sides_of(problem):
+    return max(*problem.left, *problem.right)
 
 
 class Gpu:
@@ -69,9 +69,9 @@ class Gpu:
     def variants(self):
         return [one for one, _ in self.VARIANTS]
 
-    def supports(self, request, *, variant, **_):
+    def supports(self, problem, *, variant, **_):
         ((listed, computes),) = ((one, computes) for one, computes in self.VARIANTS if one["id"] == variant)
-        return "" if request.fields.score_kind in listed["scores"] and computes(request) else "not of this variant"
+        return "" if problem.fields.score_kind in listed["scores"] and computes(problem) else "not of this variant"
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +97,9 @@ def test_windows_of_velocimetry_are_read_where_they_are(auto, window, boundary, 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("pairs", [1, 225, 16129])
 def test_what_velocimetry_measures_is_computed_on_the_gpu_too(auto, pairs, masked):
-    for request in (fit_of(32, "gaussian", 2, masked, pairs), search_of(32, pairs, "zero", masked)):
-        expected = request.fields.score.startswith("zncc")  # the only one that has it of windows of a frame
-        assert (auto.choose(request).variant == "overlap_wise") is expected
+    for problem in (fit_of(32, "gaussian", 2, masked, pairs), search_of(32, pairs, "zero", masked)):
+        expected = problem.fields.score.startswith("zncc")  # the only one that has it of windows of a frame
+        assert (auto.choose(problem).variant == "overlap_wise") is expected
 
 
 @pytest.mark.parametrize("shapes", [((64, 64), (1080, 1920)), ((64, 64), (240, 320)), ((16, 16), (480, 640))])
@@ -114,7 +114,7 @@ def test_a_template_in_a_frame_is_what_was_measured_in_another_form(auto, shapes
 
 
 def test_tracking_takes_a_variant_of_template_matching(auto):
-    request = tracking.request_of()
-    assert request.fields.views == "dense"
-    choice = auto.choose(request)
+    problem = tracking.request_of()
+    assert problem.fields.views == "dense"
+    choice = auto.choose(problem)
     assert choice.variant in ("template_direct", "template_fft"), choice.why

@@ -19,9 +19,9 @@ TOLERANCE = 0.01  # of R_max; 20 seeds stay within 0.75 % at 400 x 300 pixels
 class OneArray(ScipyLibrary):
     """Knows problems of one array, which have no right."""
 
-    def correlate(self, request, left, right, **how):
-        assert right is None and request.fields.same == "yes"
-        return super().correlate(request, left, left, **how)
+    def correlate(self, problem, left, right, **how):
+        assert right is None and problem.fields.same == "yes"
+        return super().correlate(problem, left, left, **how)
 
 
 def half_plane(image: np.ndarray, radius: int) -> np.ndarray:
@@ -117,8 +117,8 @@ def test_the_command_takes_one_image_and_writes_files(save, tmp_path):
     assert correlate.main(argv, library) == 0
     assert len(lines(table.read_text())) == 6
     assert sorted(one.name for one in tmp_path.iterdir()) == ["c1d.csv", "frame.npy"], "no file that was not asked for"
-    request, variant, *_ = library.calls[0]
-    assert (request.form, request.window, variant) == ("one-to-one", "sy:0..5,sx:-5..5", "cpu_definition")
+    problem, variant, *_ = library.calls[0]
+    assert (problem.form, problem.window, variant) == ("one-to-one", "sy:0..5,sx:-5..5", "cpu_definition")
 
 
 def test_the_command_works_twice(save, tmp_path, capsys):

@@ -61,8 +61,8 @@ def test_covariance_and_phase_keep_the_digits(library, rng):
     moved = np.roll(frame, (5, -7), (0, 1))
     circular = {"boundary": "circular", "window": "full"}
     for score in ("covariance", "phase:0"):
-        request = request_of(frame, frame.shape, score=score, **circular)
-        (found,) = library.correlate(request, frame, moved, variant="cpu_fft")
+        problem = request_of(frame, frame.shape, score=score, **circular)
+        (found,) = library.correlate(problem, frame, moved, variant="cpu_fft")
         assert (found["sy"], found["sx"]) == (5, -7)
     assert found["value"] == pytest.approx(1, abs=0.01)
     (same,) = library.correlate(
@@ -74,11 +74,11 @@ def test_covariance_and_phase_keep_the_digits(library, rng):
 def test_windows_of_a_frame_have_one_pivot(library, rng):
     frame = offset_frames(rng)[0]
     offsets = np.array([0, 10 * 48 + 3, 20 * 48 + 30])
-    request = Problem(
+    problem = Problem(
         "n-to-mn", (16, 16), (16, 16), 3, 3, score="zncc", views="windows", window="sy:-2..2,sx:-2..2", result="peak"
     )
     found = library.correlate(
-        request, Windows(frame, offsets), Windows(np.roll(frame, (1, 2), (0, 1)), offsets), variant="cpu_definition"
+        problem, Windows(frame, offsets), Windows(np.roll(frame, (1, 2), (0, 1)), offsets), variant="cpu_definition"
     )
     assert found["sy"].tolist()[1:] == [1, 1] and found["sx"].tolist()[1:] == [2, 2]
     np.testing.assert_allclose(found["value"][1:], 1, rtol=1e-5)
@@ -89,32 +89,32 @@ def test_what_lies_beneath_a_mask_does_not_count(library, rng):
         template, valid = frame[10:18, 20:28].copy(), np.ones(frame.shape, np.uint8)
         valid[:, :6] = 0
         frame[:, 0], frame[:, 1], frame[:, 2:6] = np.nan, np.inf, -3.4e38
-        request = request_of(frame, score="zncc", masks="right")
+        problem = request_of(frame, score="zncc", masks="right")
         for variant in ("cpu_definition", "cpu_fft"):
-            (found,) = library.correlate(request, template, frame, variant=variant, right_mask=valid)
+            (found,) = library.correlate(problem, template, frame, variant=variant, right_mask=valid)
             assert (found["sy"], found["sx"]) == (10, 20) and found["value"] == pytest.approx(1, abs=1e-5)
         with pytest.raises(LibraryError, match=r"right: nan at \[0, 0, 0\]"):
-            library.correlate(request, template, frame, variant="cpu_fft", right_mask=np.ones_like(valid))
+            library.correlate(problem, template, frame, variant="cpu_fft", right_mask=np.ones_like(valid))
 
 
 def test_auto_takes_fp64_where_float32_has_too_few_digits(library, rng):
     frame = np.where(np.arange(48) < 24, 0.0, 1e4) + 0.01 * rng.normal(size=(40, 48))
     chooser = Auto(library, "cpu")
-    request = request_of(frame, score="zncc")
+    problem = request_of(frame, score="zncc")
     for y, x in ((10, 30), (10, 3)):
         template = frame[y : y + 8, x : x + 8]
-        choice = chooser.choose_for(request, template, frame)
+        choice = chooser.choose_for(problem, template, frame)
         assert choice.precision == "fp64" and "rounding to float32" in choice.why and not choice.warning
         how = {"variant": choice.variant, "params": choice.params, "precision": choice.precision}
-        (found,) = library.correlate(request, template, frame, **how)
+        (found,) = library.correlate(problem, template, frame, **how)
         assert (found["sy"], found["sx"]) == (y, x) and found["value"] == pytest.approx(1, abs=1e-5)
-    kept = chooser.choose_for(request, template, frame, precision="fp32")
+    kept = chooser.choose_for(problem, template, frame, precision="fp32")
     assert kept.precision == "fp32" and "compute in fp64" in kept.warning
     template = 1e6 + template
     plain = chooser.choose_for(request_of(frame), template, frame)
     assert plain.precision == "fp32" and "--subtract-mean" in plain.warning
     ordinary = rng.normal(size=frame.shape)
-    choice = chooser.choose_for(request, ordinary[:8, :8], ordinary)
+    choice = chooser.choose_for(problem, ordinary[:8, :8], ordinary)
     assert choice.precision == "fp32" and not choice.warning
 
 
@@ -129,10 +129,10 @@ def test_auto_computes_covariance_beside_an_outlier_by_definition(library, rng):
     frame = rng.normal(size=(300, 400)).astype(np.float32)
     template = frame[100:124, 200:224].copy()
     frame[20, 20] = 1e8
-    request = Problem("one-to-one", (24, 24), frame.shape, window="valid", score="covariance")
-    choice = Auto(library, "cpu").choose_for(request, template, frame)
+    problem = Problem("one-to-one", (24, 24), frame.shape, window="valid", score="covariance")
+    choice = Auto(library, "cpu").choose_for(problem, template, frame)
     assert "no FFT" in choice.why
-    out = library.correlate(request, template, frame, variant=choice.variant, params=choice.params)[0]
+    out = library.correlate(problem, template, frame, variant=choice.variant, params=choice.params)[0]
     left, right = template.astype(np.float64), frame.astype(np.float64)
     rest, mean = right.copy(), right.mean()
     rest[20, 20] = mean
@@ -141,15 +141,15 @@ def test_auto_computes_covariance_beside_an_outlier_by_definition(library, rng):
     far[:21, :21] = False  # outputs that contain the outlier
     assert np.abs(out - truth)[far].max() < 1e-4 * truth[100, 200]
     clean = rng.normal(size=(300, 400)).astype(np.float32)
-    assert "no FFT" not in Auto(library, "cpu").choose_for(request, template, clean).why
+    assert "no FFT" not in Auto(library, "cpu").choose_for(problem, template, clean).why
 
 
 def test_scores_on_a_gpu_have_a_risk_where_an_outlier_lies_in_a_tile(rng):
     frame = rng.normal(size=(1, 300, 400)).astype(np.float32)
-    request = Problem("one-to-one", (24, 24), (300, 400), window="valid", score="zncc")
+    problem = Problem("one-to-one", (24, 24), (300, 400), window="valid", score="zncc")
 
     def risk(device):
-        return fft_range.risk(request, 576, frame[:, :24, :24], frame, "fp32", device)
+        return fft_range.risk(problem, 576, frame[:, :24, :24], frame, "fp32", device)
 
     assert risk("cuda:0") == risk("cpu") == ""
     frame[0, 200, 300] = 1e8
@@ -165,7 +165,7 @@ def phases_beside_an_outlier(rng):
 
 
 def test_phase_has_a_risk_beside_an_outlier_by_matrices_without_their_means(rng):
-    request, left, right = phases_beside_an_outlier(rng)
+    problem, left, right = phases_beside_an_outlier(rng)
 
     def risk(device, score="phase:0", precision="fp32", right=right):
         of_score = Problem("one-to-one", (64, 64), (64, 64), boundary="circular", score=score)
@@ -179,10 +179,10 @@ def test_phase_has_a_risk_beside_an_outlier_by_matrices_without_their_means(rng)
 
 def test_auto_on_a_gpu_says_what_phase_loses_beside_an_outlier(library, rng):
     """No CUDA variant computes phase by definition."""
-    request, left, right = phases_beside_an_outlier(rng)
+    problem, left, right = phases_beside_an_outlier(rng)
     chooser = Auto(GpuLibrary(library, {"cufft": "cpu_fft"}), DEVICE)
-    assert not chooser.choose_for(request, left, left).warning
-    choice = chooser.choose_for(request, left, right)
+    assert not chooser.choose_for(problem, left, left).warning
+    choice = chooser.choose_for(problem, left, right)
     assert choice.variant == "cufft" and choice.warning.startswith("the error of an FFT may reach")
     assert "no variant by definition computes it" in choice.warning
 

@@ -28,8 +28,8 @@ def scored(library):
 
     names = [variant["id"] for variant in library.variants() if variant["backend"] == "cpu"]
     found = {
-        score: [name for name in names if not library.supports(request, variant=name)]
-        for score, request in REQUEST.items()
+        score: [name for name in names if not library.supports(problem, variant=name)]
+        for score, problem in REQUEST.items()
     }
     assert all(len(names) >= 5 for names in found.values())
     return found

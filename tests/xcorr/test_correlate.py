@@ -39,8 +39,8 @@ def test_output_equals_scipy_whatever_the_chunks(
     save, rng, tmp_path, monkeypatch, window, form, lefts, rights, chunk_pairs
 ):
     left, right = rng.normal(size=(lefts, 7, 5)), rng.normal(size=(rights, 9, 8))
-    request = Problem(form, (7, 5), (9, 8), lefts, rights, window)
-    truth = scipy_correlation(request, left.astype(np.float32), right.astype(np.float32))
+    problem = Problem(form, (7, 5), (9, 8), lefts, rights, window)
+    truth = scipy_correlation(problem, left.astype(np.float32), right.astype(np.float32))
     plan = stream.plan_chunks
     monkeypatch.setattr(stream, "plan_chunks", lambda r, size, limit: plan(r, size, size * chunk_pairs))
     assert (
@@ -63,11 +63,11 @@ def test_output_equals_scipy_whatever_the_chunks(
 
 @pytest.mark.parametrize("form, lefts, rights", [("one-to-many", 1, 7), ("n-to-mn", 4, 12), ("n-to-m", 3, 5)])
 def test_chunks_cover_every_pair_once(form, lefts, rights):
-    request = Problem(form, (2, 2), (2, 2), lefts, rights)
-    left_of, right_of = pair_indices(request)
+    problem = Problem(form, (2, 2), (2, 2), lefts, rights)
+    left_of, right_of = pair_indices(problem)
     for most in range(1, len(left_of) + 2):
         seen = []
-        for chunk in stream.plan_chunks(request, 10, 10 * most + 9):
+        for chunk in stream.plan_chunks(problem, 10, 10 * most + 9):
             assert chunk.first == len(seen) and chunk.pairs <= max(most, 1)
             part = Problem(
                 form, (2, 2), (2, 2), chunk.lefts.stop - chunk.lefts.start, chunk.rights.stop - chunk.rights.start
@@ -208,10 +208,10 @@ def test_the_default_is_auto_and_says_why(save, rng, capsys):
     for words in ([], ["--variant", "auto"]):
         library = ScipyLibrary()
         assert correlate.main([left, right, *words], library) == 0
-        (request, variant, params, precision, _), *_ = library.calls
+        (problem, variant, params, precision, _), *_ = library.calls
         said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("auto: ")]
         assert len(said) == 1 and said[0].startswith(f"auto: {variant} {params}: ") and precision == "fp32"
-        expected = auto.Auto(library, calls=1).choose(request)
+        expected = auto.Auto(library, calls=1).choose(problem)
         assert (variant, params) == (expected.variant, expected.params)
 
 
@@ -219,14 +219,14 @@ def test_auto_is_asked_about_the_chunks_that_run(save, rng, monkeypatch, tmp_pat
     asked = []
     choose = auto.Auto.choose
     monkeypatch.setattr(
-        auto.Auto, "choose", lambda self, request, precision: asked.append(request) or choose(self, request, precision)
+        auto.Auto, "choose", lambda self, problem, precision: asked.append(problem) or choose(self, problem, precision)
     )
     plan = stream.plan_chunks
     monkeypatch.setattr(stream, "plan_chunks", lambda r, size, limit: plan(r, size, size * 3))
     left, right = save("l.npy", rng.normal(size=(5, 5))), save("r.npy", rng.normal(size=(7, 9, 9)))
     library = ScipyLibrary()
     assert xcorr(left, right, "--peaks", tmp_path / "p.csv", library=library) == 0
-    assert [request.rights for request in asked] == [3] and [call[0].rights for call in library.calls] == [3, 3, 1]
+    assert [problem.rights for problem in asked] == [3] and [call[0].rights for call in library.calls] == [3, 3, 1]
 
 
 def test_list(capsys):

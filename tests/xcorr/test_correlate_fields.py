@@ -187,7 +187,7 @@ def test_chunks_change_no_record(xcorr, save, monkeypatch, tmp_path):
     words = left, right, "--form", "n-to-m", "--window", "valid", "--variant", "cpu_row_streaming"
     whole = {text: xcorr(*words, "--result", text) for text in ("peak", "peaks:2", "above:3:200", "sum")}
     plan = stream.plan_chunks
-    monkeypatch.setattr(stream, "plan_chunks", lambda request, size, limit: plan(request, size, 2 * size))
+    monkeypatch.setattr(stream, "plan_chunks", lambda problem, size, limit: plan(problem, size, 2 * size))
     for text, lines in whole.items():
         assert xcorr(*words, "--result", text) == lines and lines, text
     assert xcorr(*words, "--result", "peak", "--output", tmp_path / "o.npy") == []

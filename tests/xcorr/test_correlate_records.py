@@ -28,15 +28,15 @@ class Library(ScipyLibrary):
         own = {**found[1], "id": "cpu_peak", "parent": "cpu_fft", "results": ["surface", "peak"], "source_hash": "peak"}
         return [*found, own]
 
-    def describe(self, request):
-        facts = super().describe(request)
-        size = {"peak": 32, "surface": 4 * facts.out_rows * facts.out_cols}[request.fields.result_kind]
+    def describe(self, problem):
+        facts = super().describe(problem)
+        size = {"peak": 32, "surface": 4 * facts.out_rows * facts.out_cols}[problem.fields.result_kind]
         return replace(facts, result_bytes=facts.pairs * size)
 
-    def correlate(self, request, left, right, *, variant, out=None, **_):
-        self.calls.append((request, variant, out))
-        surface = scipy_correlation(request, left, right)
-        if request.fields.result_kind == "surface":
+    def correlate(self, problem, left, right, *, variant, out=None, **_):
+        self.calls.append((problem, variant, out))
+        surface = scipy_correlation(problem, left, right)
+        if problem.fields.result_kind == "surface":
             out[:] = surface
             return out
         found = np.zeros(len(surface), results.PEAK)
@@ -67,15 +67,15 @@ def test_records_bound_the_memory_of_a_variant_that_writes_them(arrays, capsys):
     lines = run(library, capsys, *arrays, "--variant", "cpu_peak", "--result", "peak", "--chunk-mib", "2")
     assert [(one["sy"], one["sx"]) for one in lines] == [("3", "-5")] * (TILES * PATTERNS)
     assert len(library.calls) == 1, "1.5 MB of matrices and 5 KB of records; its surfaces would be 5.8 MB"
-    ((request, _, out),) = library.calls
-    assert request.fields.result == "peak" and out is None, "no surface is asked for or made"
+    ((problem, _, out),) = library.calls
+    assert problem.fields.result == "peak" and out is None, "no surface is asked for or made"
 
 
 def test_surfaces_bound_the_memory_of_a_variant_whose_surfaces_are_reduced(arrays, capsys):
     library = Library()
     lines = run(library, capsys, *arrays, "--variant", "cpu_fft", "--result", "peak", "--chunk-mib", "2")
     assert len(lines) == TILES * PATTERNS and len(library.calls) == 4
-    assert all(request.rights <= (2 << 20) // (4 * 95 * 95) for request, _, _ in library.calls)
+    assert all(problem.rights <= (2 << 20) // (4 * 95 * 95) for problem, _, _ in library.calls)
 
 
 def test_auto_is_asked_for_the_chunk_that_its_choice_allows(arrays, capsys, tmp_path, monkeypatch):
@@ -112,5 +112,5 @@ def test_memory_that_is_refused_is_that_of_records_where_no_surface_is_made(arra
     ],
 )
 def test_matrices_that_pairs_share_are_divided_among_them(form, lefts, rights, matrices):
-    request = Problem(form, (8, 8), (8, 8), lefts, rights)
-    assert stream.input_bytes(request, np.float32) == 4 * 64 * matrices
+    problem = Problem(form, (8, 8), (8, 8), lefts, rights)
+    assert stream.input_bytes(problem, np.float32) == 4 * 64 * matrices

@@ -161,12 +161,7 @@ def test_fields_of_which_a_call_takes_as_long(one, other, alike):
 
 
 def chosen(results, problem, *entries, **machine):
-    library = Library(*entries)
-    request = Problem(
-        *(problem.form, problem.left, problem.right, problem.lefts, problem.rights, problem.window),
-        **problem.fields.given,
-    )
-    return auto.Auto(library, "cuda", results).choose(request)
+    return auto.Auto(Library(*entries), "cuda", results).choose(problem)
 
 
 def cells(variant, side, us, **given):

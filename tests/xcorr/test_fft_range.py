@@ -30,10 +30,10 @@ def with_outlier(stack, value, index=(0, 5, 7)):
     return stack
 
 
-def risk_of(request, left, right, precision="fp32"):
+def risk_of(problem, left, right, precision="fp32"):
     scalar = np.float64 if precision == "fp64" else np.float32
-    overlap = math.prod(map(min, request.left, request.right))
-    return fft_range.risk(request, overlap, left.astype(scalar), right.astype(scalar), precision)
+    overlap = math.prod(map(min, problem.left, problem.right))
+    return fft_range.risk(problem, overlap, left.astype(scalar), right.astype(scalar), precision)
 
 
 @pytest.mark.parametrize("side", [1, 4, 64, 128, 256, 1024])
@@ -66,10 +66,10 @@ def test_an_outlier_is_a_risk_wherever_it_is(side, where):
 def test_only_pairs_that_are_computed_count():
     lefts, rights = uniform(2, 8), uniform(4, 8)
     lefts[0] *= 1e-3
-    request = square(8, 2, 4, "n-to-mn")
-    assert risk_of(request, lefts, rights) == "", "a scale is no range"
+    problem = square(8, 2, 4, "n-to-mn")
+    assert risk_of(problem, lefts, rights) == "", "a scale is no range"
     wide = with_outlier(rights, 1e9, (3, 0, 0))
-    assert risk_of(request, lefts, wide) and risk_of(square(8, 2, 4, "n-to-m"), lefts, wide)
+    assert risk_of(problem, lefts, wide) and risk_of(square(8, 2, 4, "n-to-m"), lefts, wide)
 
 
 def test_transforms_that_overflow_are_a_risk():
@@ -92,8 +92,7 @@ def fast_fft(monkeypatch):
     """A library whose every problem is fastest by FFT."""
 
     def sources(machine, device, precision, results):
-        request = square(128)
-        problem = auto.Problem("one-to-one", request.left, request.right, 1, 1, "full")
+        problem = square(128)
         times = {("cpu_fft", "threads=all"): 5e5, ("cpu_definition", "threads=all"): 9e5}  # long beside a plan
         yield auto.Source("made up", {problem: times})
 

@@ -19,13 +19,13 @@ COMMON = """
     from xcorr.native.library import Library
     from xcorr.problem import Problem
     from xcorr.errors import LibraryError
-    request = Problem("n-to-mn", (40, 40), (40, 40), 8, 64)
+    problem = Problem("n-to-mn", (40, 40), (40, 40), 8, 64)
     rng = np.random.default_rng(0)
     left, right = (rng.normal(size=(n, 40, 40)).astype("f4") for n in (8, 64))
     library = Library()
     def correlate(variant="cpu_fft", params="threads=all"):
-        return library.correlate(request, left, right, variant=variant, params=params)
-    truth = library.reference(request, left, right)
+        return library.correlate(problem, left, right, variant=variant, params=params)
+    truth = library.reference(problem, left, right)
     def right_(out):
         return bool(np.abs(out - truth).max() < 1e-2)
 """
@@ -57,7 +57,7 @@ def test_the_processes_of_a_pool_compute_after_their_parent_has(variant):
 def test_a_session_of_the_parent_goes_on_in_the_child():
     assert (
         ran("""
-        session = library.session(request, variant="cpu_fft", params="threads=all")
+        session = library.session(problem, variant="cpu_fft", params="threads=all")
         print(right_(session.correlate(left, right)), flush=True)
         child = os.fork()
         if child == 0:
@@ -92,7 +92,7 @@ def test_a_child_that_was_forked_while_another_thread_computed_is_refused():
             child = os.fork()
             if child == 0:
                 try:
-                    other.describe(request)
+                    other.describe(problem)
                     os.write(writer, b"worked")
                 except LibraryError as error:
                     os.write(writer, str(error).encode())

@@ -55,23 +55,23 @@ def problems(form):
         yield Problem(form, left, right, lefts, rights, f"sy:{sy},sx:{sx}")
 
 
-def inputs(request, seed=0):
+def inputs(problem, seed=0):
     rng = np.random.default_rng(seed)
     return (
-        rng.uniform(-1, 1, (request.lefts, *request.left)).astype(np.float32),
-        rng.uniform(-1, 1, (request.rights, *request.right)).astype(np.float32),
+        rng.uniform(-1, 1, (problem.lefts, *problem.left)).astype(np.float32),
+        rng.uniform(-1, 1, (problem.rights, *problem.right)).astype(np.float32),
     )
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_describe_agrees_with_the_definition(library, form):
-    for request in problems(form):
-        facts, (sy, sx) = library.describe(request), window_of(request)
+    for problem in problems(form):
+        facts, (sy, sx) = library.describe(problem), window_of(problem)
         pairs = COUNTS[form][0] * COUNTS[form][1] if form == "n-to-m" else COUNTS[form][1]
         assert facts.out_shape == (pairs, len(sy), len(sx)) and (facts.sy0, facts.sx0) == (sy[0], sx[0])
         overlaps = [
             [max(0, min(a, b - s) - max(0, -s)) for s in shifts]
-            for a, b, shifts in zip(request.left, request.right, (sy, sx))
+            for a, b, shifts in zip(problem.left, problem.right, (sy, sx))
         ]
         assert facts.fmas == pairs * sum(overlaps[0]) * sum(overlaps[1])
         assert facts.max_overlap == max(overlaps[0]) * max(overlaps[1])
@@ -86,39 +86,39 @@ def test_every_variant_equals_scipy(library, form):
         if "product" not in variant["scores"]:  # of templates: tests/harness/test_templates_vs_peers.py
             continue
         one_array = variant["same_only"]
-        for request in SERIES if variant["family"] == "time_series" else problems(form):
-            left, right = inputs(request)
+        for problem in SERIES if variant["family"] == "time_series" else problems(form):
+            left, right = inputs(problem)
             if one_array:
-                request = replace(request, right=request.left, rights=request.lefts, window="full", same="yes")
+                problem = replace(problem, right=problem.left, rights=problem.lefts, window="full", same="yes")
                 right = left
-            truth = scipy_correlation(request, left, right)
+            truth = scipy_correlation(problem, left, right)
             scale = np.linalg.norm(left[0]) * np.linalg.norm(right[0]) + 1
             for params in variant["points"]:
                 given = None if one_array else right
-                out = library.correlate(request, left, given, variant=variant["id"], params=params)
+                out = library.correlate(problem, left, given, variant=variant["id"], params=params)
                 assert out.dtype == np.float32 and out.shape == truth.shape
-                np.testing.assert_allclose(out, truth, atol=1e-5 * scale, err_msg=f"{variant['id']} {params} {request}")
+                np.testing.assert_allclose(out, truth, atol=1e-5 * scale, err_msg=f"{variant['id']} {params} {problem}")
                 tried += 1
     assert tried
 
 
 def test_arguments_are_converted_and_out_is_used(library):
-    request = Problem("n-to-m", (4, 5), (6, 7), 2, 2)
-    left, right = inputs(request)
-    truth = scipy_correlation(request, left, right)
+    problem = Problem("n-to-m", (4, 5), (6, 7), 2, 2)
+    left, right = inputs(problem)
+    truth = scipy_correlation(problem, left, right)
     out = np.empty(truth.shape, np.float32)
     result = library.correlate(
-        request, np.asfortranarray(left.astype(">f8")), right[:, ::-1][:, ::-1], variant="cpu_definition", out=out
+        problem, np.asfortranarray(left.astype(">f8")), right[:, ::-1][:, ::-1], variant="cpu_definition", out=out
     )
     assert result is out
     np.testing.assert_allclose(out, truth, atol=1e-5)
     for wrong in (out[:, ::2], out.astype(np.float64), np.asfortranarray(out)):
         with pytest.raises(LibraryError, match="out: "):
-            library.correlate(request, left, right, variant="cpu_definition", out=wrong)
+            library.correlate(problem, left, right, variant="cpu_definition", out=wrong)
     with pytest.raises(LibraryError, match="left: array of shape"):
-        library.correlate(request, left[:1], right, variant="cpu_definition")
+        library.correlate(problem, left[:1], right, variant="cpu_definition")
     with pytest.raises(LibraryError, match="right: array of shape"):
-        library.correlate(request, left, right.swapaxes(1, 2), variant="cpu_definition")
+        library.correlate(problem, left, right.swapaxes(1, 2), variant="cpu_definition")
 
 
 GOOD = Problem("n-to-mn", (4, 4), (4, 4), 2, 4)
@@ -162,11 +162,11 @@ def test_the_second_call_does_not_plan(counted, variant):
 def test_only_the_newest_plans_are_kept(counted):
     library, counts = counted
     for rights in (*range(1, binding.KEPT_SESSIONS + 2), 2):
-        request = Problem("one-to-many", (3, 3), (3, 3), 1, rights)
-        library.correlate(request, *inputs(request), variant="cpu_fft")
+        problem = Problem("one-to-many", (3, 3), (3, 3), 1, rights)
+        library.correlate(problem, *inputs(problem), variant="cpu_fft")
     assert counts == {"open": binding.KEPT_SESSIONS + 1, "close": 1}
-    request = Problem("one-to-many", (3, 3), (3, 3), 1, 1)
-    library.correlate(request, *inputs(request), variant="cpu_fft")
+    problem = Problem("one-to-many", (3, 3), (3, 3), 1, 1)
+    library.correlate(problem, *inputs(problem), variant="cpu_fft")
     assert counts == {"open": binding.KEPT_SESSIONS + 2, "close": 2}
 
 
@@ -316,8 +316,8 @@ def test_list_is_sorted_and_complete(library):
 
 def test_xcorr_end_to_end_with_every_form(library, tmp_path, capsys):
     for form in FORMS:
-        request = Problem(form, (9, 7), (11, 12), *COUNTS[form], "sy:-3..4,sx:-2..5")
-        left, right = inputs(request)
+        problem = Problem(form, (9, 7), (11, 12), *COUNTS[form], "sy:-3..4,sx:-2..5")
+        left, right = inputs(problem)
         np.save(tmp_path / "l.npy", left)
         np.save(tmp_path / "r.npy", right)
         for variant in ("cpu_definition", "cpu_row_streaming", "cpu_fft"):
@@ -328,7 +328,7 @@ def test_xcorr_end_to_end_with_every_form(library, tmp_path, capsys):
                     "--form",
                     form,
                     "--window",
-                    request.window,
+                    problem.window,
                     "--variant",
                     variant,
                     "--output",
@@ -339,7 +339,7 @@ def test_xcorr_end_to_end_with_every_form(library, tmp_path, capsys):
             )
             captured = capsys.readouterr()
             assert code == 0 and "shift sy=-3 sx=-2" in captured.out, captured.err
-            np.testing.assert_allclose(np.load(tmp_path / "o.npy"), scipy_correlation(request, left, right), atol=1e-4)
+            np.testing.assert_allclose(np.load(tmp_path / "o.npy"), scipy_correlation(problem, left, right), atol=1e-4)
     assert (
         correlate.main(
             [str(tmp_path / "l.npy"), str(tmp_path / "r.npy"), "--form", "n-to-m", "--window", "sy:0..99,sx:0..0"],

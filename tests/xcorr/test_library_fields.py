@@ -25,9 +25,9 @@ def library():
     return built_library()
 
 
-def inputs(request, seed=0):
+def inputs(problem, seed=0):
     rng = np.random.default_rng(seed)
-    shapes = (request.lefts, *request.left), (request.rights, *request.right)
+    shapes = (problem.lefts, *problem.left), (problem.rights, *problem.right)
     return tuple(rng.integers(-9, 9, shape).astype(np.float32) for shape in shapes)
 
 
@@ -153,8 +153,8 @@ def test_refusals_are_one_line(library, change, arrays, says):
 @pytest.mark.parametrize("distance", ["", ":3"])
 def test_a_capacity_beyond_all_outputs_takes_no_memory(library, distance):
     left, right = np.ones((1, 4, 6), np.float32), np.ones((1, 4, 6), np.float32)
-    request = Problem("one-to-one", (4, 6), (4, 6), result=f"above:0.5:1073741824{distance}")
-    found = library.correlate(request, left, right, variant="cpu_definition")
+    problem = Problem("one-to-one", (4, 6), (4, 6), result=f"above:0.5:1073741824{distance}")
+    found = library.correlate(problem, left, right, variant="cpu_definition")
     assert len(found) == (7 * 11 if not distance else 1)
 
 

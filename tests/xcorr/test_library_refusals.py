@@ -21,11 +21,11 @@ def library():
     return built_library()
 
 
-def inputs(request, seed=0):
+def inputs(problem, seed=0):
     rng = np.random.default_rng(seed)
     return (
-        rng.uniform(-1, 1, (request.lefts, *request.left)).astype(np.float32),
-        rng.uniform(-1, 1, (request.rights, *request.right)).astype(np.float32),
+        rng.uniform(-1, 1, (problem.lefts, *problem.left)).astype(np.float32),
+        rng.uniform(-1, 1, (problem.rights, *problem.right)).astype(np.float32),
     )
 
 
@@ -73,43 +73,43 @@ def test_what_is_not_finite_is_read_where_that_is_allowed(library):
 
 
 def test_large_finite_inputs_are_finite(library):
-    request = Problem("one-to-one", (4, 4), (4, 4))
+    problem = Problem("one-to-one", (4, 4), (4, 4))
     left = np.full((4, 4), 3e38, np.float32)
-    out = library.correlate(request, left, np.full((4, 4), 1e-38), variant="cpu_definition")
+    out = library.correlate(problem, left, np.full((4, 4), 1e-38), variant="cpu_definition")
     assert np.isfinite(out).all(), "whose sum is not"
 
 
 def test_an_out_that_must_not_be_written_is_not(library):
-    request = Problem("one-to-one", (3, 3), (3, 3))
-    left, right = inputs(request)
+    problem = Problem("one-to-one", (3, 3), (3, 3))
+    left, right = inputs(problem)
     out = np.zeros((1, 5, 5), np.float32)
     out.flags.writeable = False
     with pytest.raises(LibraryError, match="out: is read-only"):
-        library.correlate(request, left, right, variant="cpu_definition", out=out)
+        library.correlate(problem, left, right, variant="cpu_definition", out=out)
     assert not out.any()
     shared = np.ones(100, np.float32)
     inside = shared[:25].reshape(1, 5, 5)
     for words, arrays in (("left", (shared[20:29].reshape(3, 3), right)), ("right", (left, shared[:9].reshape(3, 3)))):
         with pytest.raises(LibraryError, match=f"out: shares memory with {words}"):
-            library.correlate(request, *arrays, variant="cpu_definition", out=inside)
+            library.correlate(problem, *arrays, variant="cpu_definition", out=inside)
         with pytest.raises(LibraryError, match="out: shares memory"):
-            library.session(request, variant="cpu_definition").correlate(*arrays, out=inside)
+            library.session(problem, variant="cpu_definition").correlate(*arrays, out=inside)
     assert (shared == 1).all()
     with pytest.raises(LibraryError, match="out: list; a numpy array"):
-        library.correlate(request, left, right, variant="cpu_definition", out=[0.0] * 25)
+        library.correlate(problem, left, right, variant="cpu_definition", out=[0.0] * 25)
     odd = np.zeros(101, np.uint8)[1:].view(np.float32).reshape(1, 5, 5)
     with pytest.raises(LibraryError, match="out: .*dense"):
-        library.correlate(request, left, right, variant="cpu_definition", out=odd)
+        library.correlate(problem, left, right, variant="cpu_definition", out=odd)
 
 
 def test_unaligned_inputs_are_copied(library):
-    request = Problem("one-to-one", (3, 3), (3, 3))
-    left, right = inputs(request)
+    problem = Problem("one-to-one", (3, 3), (3, 3))
+    left, right = inputs(problem)
     odd = np.zeros(37, np.uint8)[1:].view(np.float32).reshape(1, 3, 3)
     odd[:] = left
     assert not odd.flags.aligned
-    out = library.correlate(request, odd, right, variant="cpu_row_streaming")
-    np.testing.assert_allclose(out, scipy_correlation(request, left, right), atol=1e-5)
+    out = library.correlate(problem, odd, right, variant="cpu_row_streaming")
+    np.testing.assert_allclose(out, scipy_correlation(problem, left, right), atol=1e-5)
 
 
 @pytest.mark.parametrize(

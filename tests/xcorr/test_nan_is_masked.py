@@ -92,9 +92,9 @@ def test_files_without_nan_need_no_mask(save, capsys, frame):
     """A mask takes longer; whole numbers and frames without a NaN are correlated as without the option."""
 
     class Plain(ScipyLibrary):
-        def correlate(self, request, left, right, **how):
-            assert request.fields.masks == "none"
-            return super().correlate(request, left, right, **how)
+        def correlate(self, problem, left, right, **how):
+            assert problem.fields.masks == "none"
+            return super().correlate(problem, left, right, **how)
 
     left, right = save("l.npy", np.arange(9).reshape(3, 3)), save("r.npy", frame)
     words = [left, right, "--score", "zncc", "--variant", "cpu_definition", "--quiet", "--nan-is-masked"]

@@ -89,8 +89,8 @@ def test_images_of_one_row_have_a_way_out(save, capsys, shape):
 
 
 class SameLibrary(ScipyLibrary):
-    def correlate(self, request, left, right, **how):
-        return super().correlate(request, left, left if right is None else right, **how)
+    def correlate(self, problem, left, right, **how):
+        return super().correlate(problem, left, left if right is None else right, **how)
 
 
 def test_small_images_have_a_default_radius(save, capsys):

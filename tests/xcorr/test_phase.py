@@ -19,8 +19,8 @@ def library():
 
 def phase(library, left, right, exponent="0", variant="cpu_fft"):
     """The surface of a pair, its shift (0, 0) at [0, 0]."""
-    request = Problem("one-to-one", left.shape, left.shape, boundary="circular", score=f"phase:{exponent}")
-    out = library.correlate(request, left, right, variant=variant)[0]
+    problem = Problem("one-to-one", left.shape, left.shape, boundary="circular", score=f"phase:{exponent}")
+    out = library.correlate(problem, left, right, variant=variant)[0]
     return np.fft.ifftshift(out)
 
 

@@ -117,19 +117,19 @@ def test_windows_of_a_frame_are_what_copies_are(library):
 )
 def test_windows_outside_the_frame_are_refused(library, offsets, message):
     frame = np.ones((30, 41), np.float32)
-    request = Problem("n-to-mn", (16, 16), (16, 16), 3, 3, score="covariance", views="windows")
+    problem = Problem("n-to-mn", (16, 16), (16, 16), 3, 3, score="covariance", views="windows")
     with pytest.raises(LibraryError, match=message):
         sides = [Windows(frame, np.array(offsets))] * 2
-        library.correlate(request, *sides, variant="cpu_fft")
+        library.correlate(problem, *sides, variant="cpu_fft")
 
 
 def test_arrays_without_offsets_are_refused(library):
-    request = Problem("one-to-one", (4, 4), (4, 4), score="covariance", views="windows")
+    problem = Problem("one-to-one", (4, 4), (4, 4), score="covariance", views="windows")
     one = np.ones((1, 4, 4), np.float32)
     with pytest.raises(LibraryError, match="give xcorr.native.arrays.Windows"):
-        library.correlate(request, one, one, variant="cpu_fft")
+        library.correlate(problem, one, one, variant="cpu_fft")
     with pytest.raises(LibraryError, match="the reference takes dense matrices"):
-        library.reference(request, one, one)
+        library.reference(problem, one, one)
 
 
 def test_the_normalised_median_test_finds_the_one_that_differs():

@@ -136,9 +136,9 @@ class GpuWithVectors(GpuLibrary):
 
     made_up = 0
 
-    def correlate(self, request, *sides, **how):
-        found = super().correlate(request, *sides, **how)
-        (rows, cols), blank = request.left, np.zeros(len(found), bool)
+    def correlate(self, problem, *sides, **how):
+        found = super().correlate(problem, *sides, **how)
+        (rows, cols), blank = problem.left, np.zeros(len(found), bool)
         for side in sides:
             y, x = np.divmod(np.asarray(side.offsets), side.frame.shape[1])
             blank |= [np.ptp(side.frame[i : i + rows, j : j + cols]) == 0 for i, j in zip(y, x)]

@@ -88,16 +88,16 @@ def test_the_share_of_a_plan():
 def test_plans_of_a_gpu_count(results, fields, calls, best, said):
     times = {("overlap_wise", ""): 500.0, ("cufft", PLAIN): 20.0, ("cufft", LINKED): 10.0}
     measure(results, times, "cuda", **shape(64), **WINDOWS, **fields)
-    request = Problem("n-to-mn", (64, 64), (64, 64), 9, 9, **fields)
-    choice = auto.Auto(Gpu(), "cuda", results, calls=calls).choose(request)
+    problem = Problem("n-to-mn", (64, 64), (64, 64), 9, 9, **fields)
+    choice = auto.Auto(Gpu(), "cuda", results, calls=calls).choose(problem)
     assert (choice.variant, choice.params) == best
     assert choice.us == times[best], "its time is that of a call"
     assert choice.why.endswith(said) and ("plan" in choice.why) == bool(said)
 
 
 def test_plans_count_where_nothing_was_measured(results):
-    request = Problem("one-to-one", (16, 16), (16, 16), **CIRCULAR)
-    for asked in (request, Problem("one-to-one", (16, 16), (16, 16))):
+    problem = Problem("one-to-one", (16, 16), (16, 16), **CIRCULAR)
+    for asked in (problem, Problem("one-to-one", (16, 16), (16, 16))):
         found = auto.Auto(Gpu(), "cuda", results, calls=plans.SINGLE).choose(asked)
         assert found.variant == "overlap_wise" and "by rule" in found.why
         slow = Problem("one-to-one", (2048, 2048), (2048, 2048), **asked.fields.given)
@@ -107,11 +107,11 @@ def test_plans_count_where_nothing_was_measured(results):
 def test_one_chooser_knows_requests_of_different_numbers_of_calls(results):
     times = {("cpu_row_streaming", "threads=all"): 900.0, ("cpu_fft", "threads=all"): 300.0}
     measure(results, times, "cpu", **shape(5000), **WINDOWS, **CIRCULAR)
-    request = Problem("n-to-mn", (5000, 5000), (5000, 5000), 9, 9, **CIRCULAR)
+    problem = Problem("n-to-mn", (5000, 5000), (5000, 5000), 9, 9, **CIRCULAR)
     chooser = auto.Auto(Cpu(), "cpu", results)
-    names = [chooser.choose(request, calls=calls).variant for calls in (1, plans.KEPT, 1, 100)]
+    names = [chooser.choose(problem, calls=calls).variant for calls in (1, plans.KEPT, 1, 100)]
     assert names == ["cpu_row_streaming", "cpu_fft", "cpu_row_streaming", "cpu_fft"]
-    assert chooser.choose(request).variant == "cpu_fft"
+    assert chooser.choose(problem).variant == "cpu_fft"
 
 
 def test_velocimetry_says_how_many_calls_share_a_plan(monkeypatch):
@@ -122,13 +122,13 @@ def test_velocimetry_says_how_many_calls_share_a_plan(monkeypatch):
     library = ScipyLibrary()
 
     class Peaks:
-        def correlate(self, _, request, *sides, **masks):
+        def correlate(self, _, problem, *sides, **masks):
             from xcorr import results
 
-            return np.zeros(request.lefts, results.PEAK)
+            return np.zeros(problem.lefts, results.PEAK)
 
-    def choose(request, calls):
-        asked.append((request.fields.score, request.lefts, calls))
+    def choose(problem, calls):
+        asked.append((problem.fields.score, problem.lefts, calls))
         return Peaks()
 
     velocimetry.displacements(library, frame, frame, window=16, overlap=0, passes=1, choose=choose)
@@ -151,7 +151,7 @@ class Spy:
     def __init__(self, library, device="cpu", results=None, *, calls=plans.KEPT):
         self.calls = calls
 
-    def choose(self, request, precision="fp32", risk="", *, calls=None):
+    def choose(self, problem, precision="fp32", risk="", *, calls=None):
         self.asked.append(self.calls if calls is None else calls)
         return auto.Choice("cpu_fft", "threads=all", 1.0, "")
 

@@ -38,7 +38,7 @@ def cuts(name: str, side: int, by: tuple[int, int]) -> tuple[np.ndarray, np.ndar
     return cut(20, 24), cut(20 - by[0], 24 - by[1])
 
 
-def request(side: int, score: str, factor: int) -> Problem:
+def problem(side: int, score: str, factor: int) -> Problem:
     fields = Fields(boundary="circular", score=score, result=f"peak:upsample={factor}")
     return Problem("one-to-one", (side, side), (side, side), **fields.given)
 
@@ -69,7 +69,7 @@ def test_the_library_finds_the_shifts_of_scikit_image(name, factor, score):
     library = built_library()
     for side, by in [(48, (5, -7)), (63, (-10, 3)), (64, (1, 2))]:
         left, right = cuts(name, side, by)
-        (peak,) = library.correlate(request(side, score, factor), left, right, variant="cpu_fft", precision="fp64")
+        (peak,) = library.correlate(problem(side, score, factor), left, right, variant="cpu_fft", precision="fp64")
         expected = theirs(left, right, score, factor)
         assert same_step(place(peak), expected, score, factor), f"{side} {by}: {place(peak)}, not {expected}"
 

@@ -11,14 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xcorr.choice.auto import Auto
-from xcorr.commands import autocorrelation, formats, matrices
-from xcorr.commands.outputs import cell, check_targets, write_lines
-from xcorr.commands.shell import exit_code
-from xcorr.errors import Parser, UserError
+from xcorr.commands import autocorrelation, formats, matrices, outputs
+from xcorr.errors import NOTHING_WRITTEN, Parser, UserError, command
 from xcorr.files import replaced_file
 from xcorr.native import stream
 from xcorr.native.library import Library, find_variant
-from xcorr.native.variants import default_params
 from xcorr.problem import Problem
 
 COLUMNS = ("frame", "r", "c1d", "c1d_raw", "r_max", "r_max_raw")
@@ -49,21 +46,16 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="P",
         help="a trough or maximum counts where C1D then rises or falls by so much; C1D is 1 at 0 (default: %(default)s)",
     )
-    add("--output", default="-", metavar="C1D.csv", help="the table; - is stdout (default)")
-    add("--figure", type=Path, metavar="FILE.svg", help="draw the curves, as .svg, .png or .pdf")
-    add("--variant", default="auto", metavar="ID", help="from xcorr --list (default: auto, the fastest known)")
-    add("--device", default="cpu", help="cpu (default) or cuda:N")
-    add("--force", action="store_true", help="replace existing files")
+    outputs.add_options(add, "C1D.csv", "curves")
     return parser
 
 
 def main(argv: Sequence[str], library: Any | None = None) -> int:
-    """Exit code: 0, or 2 after one line on stderr for a user's mistake."""
-    return exit_code(lambda: run(build_parser().parse_args(argv), library))
+    return command(lambda words: run(build_parser().parse_args(words), library), argv, NOTHING_WRITTEN)
 
 
 def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
-    check_targets([arguments.output], [arguments.frames], arguments.force, arguments.figure)
+    outputs.check_targets([arguments.output], [arguments.frames], arguments.force, arguments.figure)
     header = matrices.read_header(arguments.frames, arguments.stack)
     largest_radius(arguments.frames, header.shape[-2:])  # before anything is read
     array = matrices.read_matrices(arguments.frames, header, of_nan=WITHOUT_NAN)
@@ -72,7 +64,7 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     if not 0 < arguments.prominence < 2:
         raise UserError(f"--prominence {arguments.prominence:g}: give a number above 0 and below 2")
     library = library or Library()
-    raw = matrices.to_scalar(str(arguments.frames), frames, np.float32, False)
+    raw = matrices.to_float32(str(arguments.frames), frames)
     found = {}
     for kind, own in zip(KINDS, (autocorrelation.without_mean(frames), raw)):
         found[kind] = curves(library, arguments, own, radius)
@@ -119,19 +111,18 @@ def job_of(library: Any, arguments: argparse.Namespace, problem: Problem, calls:
     if arguments.variant == "auto":
         choice = Auto(library, arguments.device, calls=calls).choose(problem)
         return stream.Job(choice.variant, choice.params, "fp32", arguments.device)
-    variant = find_variant(library.variants(), arguments.variant)
-    return stream.Job(variant["id"], default_params(variant), "fp32", arguments.device)
+    return stream.Job.of_variant(find_variant(library.variants(), arguments.variant), arguments.device)
 
 
 def write(where: str, found: dict[str, list[dict[str, Any]]]) -> None:
     """The table of COLUMNS."""
     removed, raw = (found[kind] for kind in KINDS)
     lines = (
-        [cell(value) for value in (number, r, c, c_raw, one["r_max"], other["r_max"])]
+        [outputs.cell(value) for value in (number, r, c, c_raw, one["r_max"], other["r_max"])]
         for number, (one, other) in enumerate(zip(removed, raw))
         for r, c, c_raw in zip(one["radii"].tolist(), one["c1d"].tolist(), other["c1d"].tolist())
     )
-    write_lines(where, COLUMNS, lines)
+    outputs.write_lines(where, COLUMNS, lines)
 
 
 def draw(target: Path, found: dict[str, list[dict[str, Any]]]) -> None:

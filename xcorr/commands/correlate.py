@@ -26,12 +26,10 @@ from xcorr.commands import autocorr, formats, matrices, peaks, piv, scored
 from xcorr.commands.formats import Header
 from xcorr.commands.memory import check_memory
 from xcorr.commands.outputs import check_finite, check_targets, find_peaks, write_peaks
-from xcorr.commands.shell import exit_code
-from xcorr.errors import Parser, UserError
+from xcorr.errors import NOTHING_WRITTEN, Parser, UserError, command
 from xcorr.files import replaced_file
 from xcorr.native import conversion, stream
 from xcorr.native.library import Description, Library
-from xcorr.native.variants import default_params
 from xcorr.problem import FORMS, Problem
 
 AUTO = "auto"
@@ -123,11 +121,10 @@ _positive.__name__ = "positive integer"
 
 
 def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
-    """Exit code: 0, or 2 after one line on stderr for a user's mistake."""
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] in COMMANDS:
         return COMMANDS[words[0]](words[1:], library)
-    return exit_code(lambda: run(build_parser().parse_args(words), library))
+    return command(lambda words: run(build_parser().parse_args(words), library), words, NOTHING_WRITTEN)
 
 
 def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
@@ -206,15 +203,8 @@ def convert(
             ready = prepared[0]
             made = (sides[0].converted(problem, np.float64), sides[1].converted(problem, np.float64))
     for side, one in zip(sides, made):
-        check_range(side, one.stack)
+        matrices.check_range(side.name, one.stack)
     return ready, (made[0].stack, made[1].stack), cost
-
-
-def check_range(side: Side, made: NDArray[Any]) -> None:
-    """UserError where a matrix holds values beyond the scalar type."""
-    for index, matrix in enumerate(made):
-        if not np.isfinite(matrix).all():
-            raise UserError(f"{side.name}: matrix {index} holds values beyond {made.dtype}; scale it")
 
 
 def settle(
@@ -290,8 +280,7 @@ def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.
             f"precision '{precision}': {variant['id']} has {', '.join(variant['precisions'])}; "
             "choose one of them or another --variant"
         )
-    params = arguments.params or default_params(variant)
-    return stream.Job(variant["id"], params, precision, arguments.device)
+    return stream.Job.of_variant(variant, arguments.device, precision, arguments.params)
 
 
 def make_problem(arguments: argparse.Namespace, left: Header, right: Header, nan: tuple[bool, bool]) -> Problem:

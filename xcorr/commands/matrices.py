@@ -171,18 +171,16 @@ def without_means(stack: NDArray[Any], valid: NDArray[Any] | None = None) -> NDA
     return made
 
 
-def to_scalar(name: str, stack: NDArray[Any], scalar: type, subtract_mean: bool) -> NDArray[Any]:
-    """`stack` in the scalar type of the computation, each matrix less its own mean if asked for.
+def check_range(name: str, made: NDArray[Any]) -> None:
+    """UserError naming the first matrix of a converted stack with a value beyond its type."""
+    for index, matrix in enumerate(made):
+        if not np.isfinite(matrix).all():
+            raise UserError(f"{name}: matrix {index} holds values beyond {made.dtype}; scale it")
 
-    UserError at a value beyond the range of the type. Means are taken in float64.
-    """
-    out: NDArray[Any] = np.empty(stack.shape, scalar)
-    for index, matrix in enumerate(stack):
-        values = matrix
-        if subtract_mean:  # numpy 1 would subtract a float64 scalar from float32 in float32
-            values = np.subtract(matrix, matrix.mean(dtype=np.float64), dtype=np.float64)
-        with np.errstate(over="ignore"):
-            out[index] = values
-        if not np.isfinite(out[index]).all():
-            raise UserError(f"{name}: matrix {index} holds values beyond {np.dtype(scalar)}; scale it")
-    return out
+
+def to_float32(name: str, stack: NDArray[Any]) -> NDArray[Any]:
+    """`stack` as float32. UserError for a value beyond its range."""
+    with np.errstate(over="ignore"):
+        made = stack.astype(np.float32)
+    check_range(name, made)
+    return made

@@ -20,9 +20,16 @@ from xcorr.files import replaced_file, resolved
 from xcorr.problem import Problem, pair_indices
 
 PEAK_COLUMNS = ("pair", "left", "right", "sy", "sx", "value", "sub_sy", "sub_sx", "peak_to_second", "border")
-
-
 FIGURES = (".svg", ".png", ".pdf")
+
+
+def add_options(add: Any, table: str, drawn: str) -> None:
+    """The options of a command that writes a table and a figure. `add`: add_argument of its parser."""
+    add("--output", default="-", metavar=table, help="the table; - is stdout (default)")
+    add("--figure", type=Path, metavar="FILE.svg", help=f"draw the {drawn}, as .svg, .png or .pdf")
+    add("--variant", default="auto", metavar="ID", help="from xcorr --list (default: auto, the fastest known)")
+    add("--device", default="cpu", help="cpu (default) or cuda:N")
+    add("--force", action="store_true", help="replace existing files")
 
 
 def check_targets(

@@ -11,15 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xcorr.choice.auto import Auto
-from xcorr.commands import formats, matrices, velocimetry
-from xcorr.commands.outputs import cell, check_targets, write_lines
-from xcorr.commands.shell import exit_code
-from xcorr.errors import Parser, UserError
+from xcorr.commands import formats, matrices, outputs, velocimetry
+from xcorr.errors import NOTHING_WRITTEN, Parser, UserError, command
 from xcorr.files import replaced_file
 from xcorr.native import conversion
 from xcorr.native.library import Library, find_variant
 from xcorr.native.stream import Job
-from xcorr.native.variants import default_params
 from xcorr.problem import Problem
 
 COLUMNS = ("y", "x", "dy", "dx", "value", "signal_to_noise", "residual", "outlier", "blank")
@@ -96,11 +93,7 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="V",
         help="a correlation coefficient below it is an outlier, unless the peak stands out (default: %(default)g)",
     )
-    add("--output", default="-", metavar="FILE.csv", help="the table; - is stdout (default)")
-    add("--figure", type=Path, metavar="FILE.svg", help="draw the arrows, as .svg, .png or .pdf")
-    add("--variant", default="auto", metavar="ID", help="from xcorr --list (default: auto, the fastest known)")
-    add("--device", default="cpu", help="cpu (default) or cuda:N")
-    add("--force", action="store_true", help="replace existing files")
+    outputs.add_options(add, "FILE.csv", "arrows")
     return parser
 
 
@@ -110,13 +103,12 @@ def whole_numbers(text: str) -> list[int]:
 
 
 def main(argv: Sequence[str], library: Any | None = None) -> int:
-    """Exit code: 0, or 2 after one line on stderr for a user's mistake."""
-    return exit_code(lambda: run(build_parser().parse_args(argv), library))
+    return command(lambda words: run(build_parser().parse_args(words), library), argv, NOTHING_WRITTEN)
 
 
 def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     inputs = [arguments.first, arguments.second, arguments.mask, arguments.mask_second]
-    check_targets([arguments.output], inputs, arguments.force, arguments.figure)
+    outputs.check_targets([arguments.output], inputs, arguments.force, arguments.figure)
     if not arguments.threshold > 0:
         raise UserError(f"--threshold {arguments.threshold:g}: give a number above 0")
     if not -1 <= arguments.least_value <= 1:
@@ -172,7 +164,7 @@ def read_frame(path: Path, mask: NDArray[Any] | None, nan_is_masked: bool) -> tu
     valid = None if mask is None else mask[np.newaxis]
     matrices.check_finite(str(path), stack, valid, matrices.WITHOUT_NAN)
     made = conversion.converted(stack, np.float32, True, valid).stack
-    return matrices.to_scalar(str(path), made, np.float32, False)[0], mask
+    return matrices.to_float32(str(path), made)[0], mask
 
 
 def read_masks(arguments: argparse.Namespace) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
@@ -187,10 +179,7 @@ def read_masks(arguments: argparse.Namespace) -> tuple[NDArray[Any] | None, NDAr
 def chooser(library: Any, variant: str, device: str) -> Callable[[Problem, int], Job]:
     """What runs a problem in so many calls: the variant, or the choice of auto for each kind of problem. The choice of auto
     measures what the variant has searched, where the variant has no such score."""
-    named = None
-    if variant != "auto":
-        known = find_variant(library.variants(), variant)
-        named = Job(known["id"], default_params(known), "fp32", device)
+    named = None if variant == "auto" else Job.of_variant(find_variant(library.variants(), variant), device)
     auto = Auto(library, device)
 
     def choose(problem: Problem, calls: int) -> Job:
@@ -210,7 +199,7 @@ def write(where: str, field: velocimetry.Field) -> None:
     columns = [y, x, field.dy, field.dx, field.value, field.signal_to_noise, field.residual]
     numbers = [one.astype(np.float64).ravel().tolist() for one in columns]
     flags = [one.ravel().astype(int).tolist() for one in (field.outlier, field.blank)]
-    write_lines(where, COLUMNS, (list(map(cell, line)) for line in zip(*numbers, *flags)))
+    outputs.write_lines(where, COLUMNS, (list(map(outputs.cell, line)) for line in zip(*numbers, *flags)))
 
 
 def draw(target: Path, frame: NDArray[Any], field: velocimetry.Field) -> None:

@@ -1,4 +1,4 @@
-"""What xcorr.native.library takes: arrays that the C API reads as they are meant."""
+"""Checks and conversion of the arrays that xcorr.native.library passes to the C API."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from xcorr.native import conversion
 
 @dataclass(frozen=True)
 class Windows:
-    """The matrices of one side as windows of a frame, which are not copied: `offsets` are the places of their first
-    elements in the frame of rows x cols, y * cols + x each. A stack of frames is one frame of many rows."""
+    """Matrices of one side as windows of a frame, without copies. `frame`: rows x cols, or a stack, which is one frame of many
+    rows. `offsets`: index y * cols + x of the first element of each window."""
 
     frame: NDArray[Any]
     offsets: NDArray[Any]
 
 
 def check_out(out: Any, shape: tuple[int, ...], scalar: Any, inputs: Mapping[str, NDArray[Any]]) -> None:
-    """LibraryError unless the library may write its result to `out`."""
+    """LibraryError unless `out` can hold the result and is separate from the inputs."""
     if not isinstance(out, np.ndarray):
         raise LibraryError(f"out: {type(out).__name__}; a numpy array is needed")
     if out.shape != shape or out.dtype != scalar or not (out.flags.c_contiguous and out.flags.aligned):
@@ -36,8 +36,8 @@ def check_out(out: Any, shape: tuple[int, ...], scalar: Any, inputs: Mapping[str
 
 
 def mask_of(side: str, array: Any, shape: tuple[int, int, int], wanted: bool) -> NDArray[Any] | None:
-    """The mask as the library reads it: a byte a pixel, 0 or 1; None for a side without one. LibraryError for what it would
-    read as something else, and for a mask that is missing or that the problem does not name."""
+    """The mask as bytes 0 and 1 in `shape`, None for a side without a mask. LibraryError for another type, shape or value, for a
+    missing mask, and for a mask that the problem does not name."""
     name = f"{side}_mask"
     if not wanted:
         if array is not None:
@@ -58,9 +58,8 @@ def mask_of(side: str, array: Any, shape: tuple[int, int, int], wanted: bool) ->
 def windows(
     name: str, given: Any, shape: tuple[int, int, int], scalar: type, allow_nonfinite: bool, offset_free: bool = False
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Frame and offsets as the library reads them; LibraryError for what it would read as something else. That each window
-    lies in the memory of the frame is checked by the library, that it lies in its columns here. With `offset_free` the whole
-    frame is converted less one pivot."""
+    """Frame (dense, `scalar`) and offsets (int64). LibraryError for other types or shapes, and for a window that leaves the columns
+    of the frame; the library checks the rows. With `offset_free` the frame is converted less one pivot."""
     if not isinstance(given, Windows):
         raise LibraryError(f"{name}: views windows; give xcorr.native.arrays.Windows(frame, offsets)")
     frame = np.asarray(given.frame)
@@ -90,8 +89,8 @@ def dense(
     offset_free: bool = False,
     valid: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """The array as the library reads it; LibraryError for what it would read as something else. With `offset_free` each matrix that
-    would be rounded is converted less a pivot. What `valid` leaves out (0, in this shape) may be anything."""
+    """The array, dense, in `scalar` and `shape`. LibraryError for masked arrays, another type or shape, and values that are not
+    finite. With `offset_free` each matrix that would be rounded is converted less a pivot. `valid`: 0 where an element is ignored."""
     if np.ma.is_masked(array):
         raise LibraryError(f"{name}: has masked elements; fill them first, or give their mask with ncc or zncc")
     try:
@@ -104,13 +103,13 @@ def dense(
     stack = array.reshape(shape)
     wide = offset_free and conversion.has_more_digits(array.dtype, scalar)
     if valid is not None and not np.isfinite(stack.sum(dtype=np.float64)):
-        wide = True  # what does not count is not read as a number
+        wide = True  # an ignored element may be NaN
     if wide:
         made = conversion.converted(stack, scalar, offset_free, valid).stack
     else:
         with np.errstate(over="ignore", invalid="ignore"):
             made = np.require(array, scalar, ["C", "A"]).reshape(shape)
-    # A sum is finite only where all its terms are; it needs no memory of its own.
+    # A finite sum has finite terms only; the sum needs no temporary array.
     with np.errstate(over="ignore", invalid="ignore"):
         if not allow_nonfinite and not np.isfinite(made.sum()) and not np.isfinite(made).all():
             place = np.unravel_index(int(np.argmin(np.isfinite(made))), shape)
@@ -122,7 +121,7 @@ def dense(
 
 
 def check_type(name: str, array: NDArray[Any]) -> None:
-    """LibraryError for an array that is missing, and for one without real numbers."""
+    """LibraryError for a missing array and for one without real numbers."""
     if array.ndim == 0 and array.dtype.kind == "O" and array[()] is None:
         way_out = "an array, or same='yes' in the problem where left and right are one array"
         raise LibraryError(f"{name}: missing; give {way_out if name == 'right' else 'an array'}")
@@ -131,7 +130,7 @@ def check_type(name: str, array: NDArray[Any]) -> None:
 
 
 def _kind_of(array: NDArray[Any]) -> str:
-    """What an array is that has no real numbers, in words."""
+    """Words for an array without real numbers."""
     if array.ndim == 0 and array.dtype.kind == "O":
         return f"{type(array[()]).__name__}, which is no array"
     return f"type {array.dtype}"

@@ -1,16 +1,14 @@
-"""From a user's numbers to the scalar type of a computation: the pivot that is removed first, and what rounding costs.
+"""Conversion to the scalar type of a computation: removal of a pivot, and the loss by rounding.
 
-float64 and integers of 32 and 64 bits have more digits than float32. Where the score does not change with an offset of a
-matrix (OFFSET_FREE), a matrix that would be rounded is converted less a pivot, so that a small pattern on a large offset
-keeps its digits. Differences of integers are exact, those of floats have the type of the input. float32 has no digits to save,
-and numbers that are float32 all the same are converted as they are.
+Scores of OFFSET_FREE do not change with an offset of a matrix. For them a matrix that float32 would round is converted less a
+pivot, so that a small pattern on a large offset keeps its digits. Differences of integers are exact; differences of floats
+have the type of the input. Matrices that are exact in float32 are converted without a pivot.
 
-The pivot is the lower median of what is finite, valid and no fill. A fill is the smallest or the largest value of a matrix where
-more than FILL of the elements share it; where several values are fills, each is left out in turn. So a nodata value of any
-size, a saturated sensor and a background of 0 do not become the pivot. A matrix of fills alone has the last of them as pivot.
+The pivot is the lower median of the finite, valid elements that are not fills. A fill is the smallest or largest value of a
+matrix if more than FILL of the elements have it; fills are removed repeatedly. So nodata values, saturated pixels and a
+background of 0 do not become the pivot. If all elements are fills, the last fill is the pivot.
 
-Differences of a few roundings of the input's type (ROUNDINGS) become 0: a plateau that is constant but for the rounding of the
-program that made it stays constant.
+Differences of at most ROUNDINGS roundings of the input's type become 0, so that a plateau with rounding noise stays constant.
 """
 
 from __future__ import annotations
@@ -31,14 +29,13 @@ OFFSET_FREE = ("covariance", "zncc", "phase")
 FILL = 1 / 16
 MOST_FILLS = 8
 ROUNDINGS = 8  # of the larger of a value and the pivot
-COST = 1e-3  # of the deviation of a window: the root mean square of what rounding changed
-CONSTANT = (
-    8 * 2.0**-24
-)  # of the largest value of a window: one that deviates less scores 0 (docs/design.md, Fields of a problem)
+COST = 1e-3  # tolerated root mean square of rounding errors, as a share of the deviation of a window
+# A window that deviates by less than this share of its largest value scores 0 (docs/design.md, Fields of a problem).
+CONSTANT = 8 * 2.0**-24
 
 
 def has_more_digits(kind: np.dtype[Any], scalar: type) -> bool:
-    """Whether numbers of the type `kind` may be rounded where they become `scalar`."""
+    """Whether conversion from `kind` to `scalar` may round."""
     digits = np.finfo(scalar).nmant + 1
     if kind.kind == "f":
         return np.finfo(kind).nmant + 1 > digits
@@ -46,12 +43,12 @@ def has_more_digits(kind: np.dtype[Any], scalar: type) -> bool:
 
 
 def is_offset_free(fields: Fields) -> bool:
-    """Whether a score stays the same where a number is added to all elements of a matrix."""
+    """Whether an offset of a matrix leaves the score unchanged."""
     return fields.score_kind in OFFSET_FREE
 
 
 def pivot(values: NDArray[Any], valid: NDArray[Any] | None = None) -> Any:
-    """The pivot of a matrix, an element of it; 0 of a matrix without a finite, valid value."""
+    """Pivot of a matrix, one of its elements; 0 without a finite, valid element."""
     counted = values.ravel() if valid is None else values[valid != 0]
     if counted.dtype.kind == "f":
         finite = np.isfinite(counted)
@@ -71,7 +68,7 @@ def pivot(values: NDArray[Any], valid: NDArray[Any] | None = None) -> Any:
 
 @dataclass(frozen=True)
 class Converted:
-    """Matrices in the scalar type, and what was removed from each: None where nothing was."""
+    """Matrices in the scalar type, and the pivot that was subtracted from each, or None."""
 
     stack: NDArray[Any]
     pivots: list[Any]
@@ -80,9 +77,10 @@ class Converted:
 def converted(
     stack: NDArray[Any], scalar: type, offset_free: bool, valid: NDArray[Any] | None = None, one: bool = False
 ) -> Converted:
-    """`stack` (matrices x rows x cols) in the scalar type, where `offset_free` less the pivot of each matrix; with `one` all less one
-    pivot, as windows of a frame need it. Elements that `valid` (of the same shape) leaves out may be anything and become the
-    pivot; those of matrices without a pivot become an element that counts. Values beyond the scalar type become infinite."""
+    """`stack` (matrices x rows x cols) in the scalar type. If `offset_free`, a pivot is subtracted from each matrix, or with
+    `one` a common pivot, as windows of a frame need it. Values beyond the scalar type become infinite.
+
+    `valid` (shape of `stack`): elements at 0 are ignored and become the pivot, or without a pivot a valid element."""
     may_remove = offset_free and has_more_digits(stack.dtype, scalar)
     if not may_remove and valid is None:
         with np.errstate(over="ignore"):
@@ -104,14 +102,14 @@ def converted(
 
 
 def _any(values: NDArray[Any], counts: NDArray[Any]) -> Any:
-    """An element that counts and is finite, 0 if there is none."""
+    """A valid, finite element, else 0."""
     usable = values[counts]
     usable = usable[np.isfinite(usable)]
     return usable[0] if usable.size else 0
 
 
 def _is_exact(values: NDArray[Any], scalar: type, valid: NDArray[Any] | None) -> bool:
-    """Whether no element that counts is rounded."""
+    """Whether conversion rounds no valid element."""
     with np.errstate(over="ignore", invalid="ignore"):
         back: NDArray[Any] = values.astype(scalar)
         same = back.astype(np.longdouble) == values if values.dtype.kind in "iu" else back == values
@@ -120,7 +118,7 @@ def _is_exact(values: NDArray[Any], scalar: type, valid: NDArray[Any] | None) ->
 
 
 def differences(values: NDArray[Any], middle: Any) -> NDArray[Any]:
-    """`values` less an element of them; exact of integers."""
+    """`values - middle`, exact for integers. `middle` is one of the values."""
     if values.dtype.kind == "f":
         apart: NDArray[Any] = values - middle
         roundings = ROUNDINGS * np.finfo(values.dtype).eps / 2
@@ -128,7 +126,7 @@ def differences(values: NDArray[Any], middle: Any) -> NDArray[Any]:
         return apart
     if values.dtype.itemsize < 8:
         return values.astype(np.int64) - np.int64(middle)
-    # A difference of 64 bits needs 65: its magnitude, modulo 2^64, and its sign.
+    # A difference of 64-bit integers needs 65 bits: its magnitude modulo 2^64 and its sign.
     wide, center = values.astype(np.uint64), np.uint64(int(middle) % 2**64)
     more, less = (wide - center).astype(np.longdouble), (center - wide).astype(np.longdouble)
     return np.where(values >= middle, more, -less)
@@ -136,9 +134,8 @@ def differences(values: NDArray[Any], middle: Any) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Loss:
-    """What conversion cost. `worst`: the largest share of its deviation that a window lost, where that exceeds COST; else 0.
-    `flat`: a window of that kind also deviates so little that it scores 0 in any precision (CONSTANT). `local`: windows
-    smaller than a matrix were looked at."""
+    """Loss by conversion. `worst`: the largest rounding error of a window as a share of its deviation, 0 if at most COST.
+    `flat`: such a window scores 0 in any precision (CONSTANT). `local`: windows were smaller than a matrix."""
 
     worst: float = 0.0
     flat: bool = False
@@ -149,8 +146,8 @@ class Loss:
 
 
 def least_overlap(problem: Problem, shifts: tuple[range, range]) -> tuple[int, int]:
-    """Rows and columns of about the smallest overlap that has a score: of the shifts of the window, not below the square root
-    of the least overlap of ncc and zncc along either axis."""
+    """About the rows and columns of the smallest overlap that has a score: the smallest of the shifts, but along either axis
+    at least the square root of the least overlap of ncc and zncc."""
     share = math.sqrt(problem.fields.min_overlap)
     sides = []
     for left, right, shift in zip(problem.left, problem.right, shifts):
@@ -168,8 +165,7 @@ def loss(
     valid: NDArray[Any] | None = None,
     is_frame: bool = False,
 ) -> Loss:
-    """What the conversion of `stack` to `made` cost its windows: of the shape `window` for zncc and of a frame, else whole
-    matrices."""
+    """Loss by the conversion of `stack` to `made`, in windows of shape `window` for zncc and frames, else in matrices."""
     local = fields.score_kind == "zncc" or is_frame
     found = Loss(local=local)
     if not has_more_digits(stack.dtype, made.stack.dtype.type) or made.stack.dtype != np.float32:
@@ -192,8 +188,8 @@ def _loss(
     window: tuple[int, int],
     valid: NDArray[Any] | None,
 ) -> tuple[float, bool]:
-    """`Loss.worst` and `Loss.flat` of a matrix. `exact`: it, less its pivot `middle`, in float64. Windows that are constant but
-    for roundings of their type `kind` lose nothing."""
+    """`Loss.worst` and `Loss.flat` of a matrix. `exact`: the matrix less its pivot `middle`, in float64. Windows that are
+    constant within roundings of their type `kind` lose nothing."""
     with np.errstate(over="ignore", invalid="ignore"):
         changed = np.abs(exact - made)
     if valid is not None:
@@ -222,8 +218,8 @@ def _loss(
 
 
 def _is_far_below(most: float, exact: NDArray[Any], window: tuple[int, int]) -> bool:
-    """Whether errors of at most `most` cost no window COST. Every window holds a whole block of half its sides, of a grid
-    of such blocks, and deviates at least as much as that."""
+    """Whether errors of at most `most` cost every window less than COST. A window contains a whole block of a grid of blocks
+    of half its sides, and deviates at least as much as the block."""
     rows, cols = ((side + 1) // 2 for side in window)
     down, across = exact.shape[0] // rows, exact.shape[1] // cols
     blocks = exact[: down * rows, : across * cols].reshape(down, rows, across, cols)
@@ -232,7 +228,7 @@ def _is_far_below(most: float, exact: NDArray[Any], window: tuple[int, int]) -> 
 
 
 def _largest(values: NDArray[Any], window: tuple[int, int]) -> NDArray[Any]:
-    """The largest element of each window inside `values`."""
+    """Largest element of each window inside `values`."""
     filtered: NDArray[Any] = ndimage.maximum_filter(values, window, mode="nearest")
     rows, cols = (extent - side + 1 for extent, side in zip(values.shape, window))
     return filtered[window[0] // 2 : window[0] // 2 + rows, window[1] // 2 : window[1] // 2 + cols]

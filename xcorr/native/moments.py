@@ -1,8 +1,8 @@
-"""Centred sums of squares of every window of a matrix, in float64, with nothing subtracted from a sum.
+"""Centred sums of squares of every window of a matrix, in float64.
 
-Two parts with n, mean and sum of squares about it (n1, m1, s1), (n2, m2, s2) have s1 + s2 + (m2 - m1)^2 n1 n2 / (n1 + n2)
-together (Chan, Golub and LeVeque 1983). All terms are at least 0, so that an outlier counts in its own windows only and an
-offset costs no digits. Windows grow from parts of 1, 2, 4 ... elements, along one axis and then along the other.
+Parts of n elements with mean m and centred sum of squares s combine to s1 + s2 + (m2 - m1)^2 n1 n2 / (n1 + n2) (Chan, Golub
+and LeVeque 1983). No term is negative, so an outlier affects only windows that contain it, and an offset costs no digits.
+Windows are combined from parts of 1, 2, 4 ... elements, along one axis and then along the other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Parts = tuple[NDArray[Any], ...]
 
 
 def slabs(shape: tuple[int, ...], window: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
-    """Parts of a matrix of `shape` that together have all windows: rows of the matrix, and which rows of windows they have."""
+    """Slabs that together contain all windows of a matrix of `shape`: rows of the matrix, and rows of windows in them."""
     rows = shape[0] - window[0] + 1
     step = max(1, _SLAB_ELEMENTS // shape[1])
     for first in range(0, rows, step):
@@ -28,8 +28,8 @@ def slabs(shape: tuple[int, ...], window: tuple[int, int]) -> Iterator[tuple[sli
 
 
 def of_windows(values: NDArray[Any], window: tuple[int, int], valid: NDArray[Any] | None = None) -> Parts:
-    """Of all windows inside `values` (rows x cols, at least as large as `window`): how many elements count, their mean (0 of
-    none) and the sum of squares about it. `valid`: 0 where an element does not count."""
+    """Number of valid elements, their mean (0 without any) and the sum of squares about it, for each window inside `values`
+    (rows x cols, at least as large as `window`). `valid`: 0 where an element is ignored."""
     counts = np.ones(values.shape, bool) if valid is None else valid != 0
     parts: Parts = (counts.astype(np.float64), np.where(counts, values, 0).astype(np.float64), np.zeros(values.shape))
     with np.errstate(over="ignore", invalid="ignore"):  # squares of numbers near the largest ones are inf
@@ -37,7 +37,7 @@ def of_windows(values: NDArray[Any], window: tuple[int, int], valid: NDArray[Any
 
 
 def sums(values: NDArray[Any], window: tuple[int, int]) -> NDArray[Any]:
-    """The sums of all windows inside `values`, which has no negative element."""
+    """Sum of each window inside `values`, which has no negative element."""
     return _of_both_axes((values,), window, lambda a, b: (a[0] + b[0],))[0]
 
 
@@ -56,7 +56,7 @@ def _of_both_axes(parts: Parts, window: tuple[int, int], together: Callable[[Par
 
 
 def _grown(parts: Parts, axis: int, length: int, together: Callable[[Parts, Parts], Parts]) -> Parts:
-    """Parts of `length` elements along an axis, of parts of one."""
+    """Parts of `length` elements along an axis, from parts of one element."""
     grown: Parts | None = None
     have, size = 0, 1
     while True:
@@ -71,7 +71,7 @@ def _grown(parts: Parts, axis: int, length: int, together: Callable[[Parts, Part
 
 
 def _joined(first: Parts, second: Parts, apart: int, axis: int, together: Callable[[Parts, Parts], Parts]) -> Parts:
-    """Each of `first` with that of `second` which begins `apart` elements later."""
+    """Combines each part of `first` with the part of `second` that begins `apart` elements later."""
     length = min(first[0].shape[axis], second[0].shape[axis] - apart)
 
     def cut(parts: Parts, start: int) -> Parts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-# Unit roundoffs as harness/registry.cpp has them, which a test compares: three bf16 terms carry 16 bits.
+# Unit roundoffs. A test compares them with harness/registry.cpp. Three bf16 terms carry 16 bits.
 ROUNDOFF = {
     "fp64": 2.0**-53,
     "fp32": 2.0**-24,

@@ -1,8 +1,7 @@
-"""Correlations in chunks of pairs, so that the memory of the output is bounded.
+"""Correlations in chunks of pairs, so that the output needs bounded memory.
 
-A chunk covers consecutive pairs: whole lefts with all their rights where they fit the bound, else a
-part of one left's rights. It is a problem of the same form, so any variant that runs the whole
-runs it.
+A chunk has consecutive pairs: whole lefts with all their rights if these fit, else some rights of one left. It is a problem of
+the same form, so every variant of the whole problem computes it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from xcorr.native.arrays import Windows
 from xcorr.native.library import Description
 from xcorr.native.precisions import scalar_type
-from xcorr.native.variants import Variant
+from xcorr.native.variants import Variant, default_params
 from xcorr.problem import Problem, rights_of_a_left
 
 DEFAULT_CHUNK_BYTES = 256 << 20
@@ -26,7 +25,7 @@ DEFAULT_CHUNK_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class Chunk:
-    """Pairs first .. first + pairs - 1 of a problem, as the lefts and rights that make them."""
+    """Pairs `first` to `first + pairs - 1` of a problem: their lefts and rights."""
 
     first: int
     pairs: int
@@ -36,12 +35,17 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Job:
-    """What to run a problem with; `precision` decides the scalar type of inputs and output."""
+    """Variant, parameters, precision and device of a computation. `precision` implies the scalar type."""
 
     variant: str
     params: str = ""
     precision: str = "fp32"
     device: str = "cpu"
+
+    @classmethod
+    def of_variant(cls, variant: dict[str, Any], device: str, precision: str = "fp32", params: str = "") -> Job:
+        """A job of an entry of the catalogue, by default with its default parameters."""
+        return cls(variant["id"], params or default_params(variant), precision, device)
 
     @property
     def scalar(self) -> type:
@@ -56,14 +60,14 @@ class Job:
         out: NDArray[Any] | None = None,
         **masks: NDArray[Any],
     ) -> NDArray[Any]:
-        """`library.correlate` of these matrices by this job: pairs x out_rows x out_cols, or records."""
+        """`library.correlate` with the settings of this job."""
         place = {"variant": self.variant, "params": self.params, "precision": self.precision, "device": self.device}
         found: NDArray[Any] = library.correlate(problem, left, right, out=out, **place, **masks)
         return found
 
 
 def plan_chunks(problem: Problem, pair_bytes: int, limit: int) -> list[Chunk]:
-    """Chunks in pair order whose outputs take at most `limit` bytes, at least one pair each."""
+    """Chunks in pair order, of outputs of at most `limit` bytes or one pair."""
     each = rights_of_a_left(problem)
     most = max(1, limit // pair_bytes)
     grouped = problem.form == "n-to-mn"
@@ -86,24 +90,24 @@ def plan_chunks(problem: Problem, pair_bytes: int, limit: int) -> list[Chunk]:
 
 
 def calls_of(chunks: list[Chunk]) -> int:
-    """How many calls share the plan of the largest chunk: those of as many pairs."""
+    """Number of calls that share the plan of the largest chunk."""
     pairs = [chunk.pairs for chunk in chunks]
     return pairs.count(max(pairs))
 
 
 def pair_bytes(facts: Description, job: Job) -> int:
-    """Bytes of the surface of a pair."""
+    """Bytes of a surface."""
     return facts.out_rows * facts.out_cols * np.dtype(job.scalar).itemsize
 
 
 def writes_itself(library: Any, variant: str, problem: Problem) -> bool:
-    """Whether the variant makes the records of the problem without a surface."""
+    """Whether the variant writes the records of the problem without a surface."""
     result = problem.fields.result
     return result != "surface" and not Variant.from_list(library.variant(variant)).is_reduced(result)
 
 
 def chunks_of(problem: Problem, facts: Description, job: Job, limit: int, records: bool) -> tuple[list[Chunk], int]:
-    """Chunks of at most `limit` bytes, and what of each pair is held for the output: its surface, or with `records` these."""
+    """Chunks of at most `limit` bytes, and output bytes of a pair in memory: of its surface, or with `records` of its records."""
     surface = pair_bytes(facts, job)
     if not records:
         return plan_chunks(problem, surface, limit), surface
@@ -112,7 +116,7 @@ def chunks_of(problem: Problem, facts: Description, job: Job, limit: int, record
 
 
 def input_bytes(problem: Problem, scalar: type) -> int:
-    """Bytes of matrices of one pair of a chunk; what several pairs share is divided among them."""
+    """Input bytes of one pair of a chunk. Bytes of a shared matrix are divided among its pairs."""
     each, size = rights_of_a_left(problem), np.dtype(scalar).itemsize
     left, right = math.prod(problem.left) / each, math.prod(problem.right)
     shared = problem.lefts if problem.form == "n-to-m" else 1
@@ -129,11 +133,11 @@ def run_chunks(
     compute: Callable[..., NDArray[Any]] | None = None,
     masks: Mapping[str, NDArray[Any]] | None = None,
 ) -> Iterator[tuple[Chunk, NDArray[Any]]]:
-    """Each chunk with its output (pairs x out_rows x out_cols, valid until the next is asked for) or its records, whose
-    detections have the number of the pair in the chunk.
+    """Each chunk with its output, pairs x out_rows x out_cols, valid until the next chunk, or with its records. Detections
+    number the pairs of the chunk.
 
-    `left` and `right` are stacks of the job's scalar type, `masks` those of "left" and "right" that the problem names.
-    `compute(problem, left, right, out)` runs in place of the job's variant where it is given (the float64 reference).
+    `left`, `right`: stacks of the job's scalar type. `masks`: by "left" and "right". `compute(problem, left, right, out)`
+    replaces the job's variant (the float64 reference).
     """
     shape = library.describe(problem).out_shape[1:]
     scalar = np.float64 if compute else job.scalar

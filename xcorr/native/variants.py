@@ -1,8 +1,8 @@
-"""Variants and their points, as the catalogue of a build lists them (`xcorr-bench --list=json`)."""
+"""Variants and points of a build, from its catalogue (`xcorr-bench --list=json`)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from xcorr.errors import UserError
@@ -21,42 +21,34 @@ class Variant:
     points: tuple[str, ...]
     modes: tuple[str, ...]
     source_hash: str
-    results: tuple[str, ...] = ("surface",)  # that the variant writes itself; the harness reduces surfaces to others
+    results: tuple[str, ...] = ("surface",)  # written by the variant; the harness reduces surfaces to others
     reduction_hash: str = ""
     parent: str = ""
-    same_only: bool = False  # it needs same=yes: left and right are one array
+    same_only: bool = False  # needs same=yes
     scores: tuple[str, ...] = ("product",)
 
     @property
     def is_of_scores(self) -> bool:
-        """Whether the variant computes scores only, and no plain problem."""
+        """Whether the variant computes scores but no products."""
         return "product" not in self.scores
 
     def is_reduced(self, result: str) -> bool:
-        """Whether the harness makes a result such as `peaks:5` of the variant's surface: of `above` with a least distance
-        always."""
+        """Whether the harness reduces the variant's surface to a result such as `peaks:5`. It always does for `above` with a
+        distance."""
         kind, _, argument = result.partition(":")
         has_distance = kind == "above" and argument.count(":") > 1
         return has_distance or kind not in self.results
 
     def hash_of(self, result: str) -> str:
-        """What rows of this result depend on: the source_hash and, where the harness reduces surfaces to it, the reduction's hash."""
+        """Hash of the code behind rows of this result: source_hash, with reduction_hash if the harness reduces surfaces."""
         return f"{self.source_hash}+{self.reduction_hash}" if self.is_reduced(result) else self.source_hash
 
     @classmethod
     def from_list(cls, entry: dict[str, Any]) -> Variant:
-        """An entry of the catalogue; UserError when the program is of another version."""
+        """A variant from an entry of the catalogue. UserError for an entry of another version."""
         try:
-            lists: dict[str, Any] = {name: tuple(entry[name]) for name in ("precisions", "forms", "points", "modes")}
-            return cls(
-                **{name: entry[name] for name in ("id", "family", "backend", "algorithm_class", "source_hash")},
-                **lists,
-                results=tuple(entry.get("results", ("surface",))),
-                reduction_hash=entry.get("reduction_hash", ""),
-                parent=entry.get("parent", ""),
-                same_only=entry.get("same_only", False),
-                scores=tuple(entry.get("scores", ("product",))),
-            )
+            known = {one.name: entry[one.name] for one in fields(cls) if one.default is MISSING or one.name in entry}
+            return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
         except (KeyError, TypeError) as error:
             raise UserError(f"xcorr-bench --list: {error} is missing; build again") from error
 
@@ -68,7 +60,7 @@ def assignments(point: str) -> dict[str, str]:
 
 
 def default_params(variant: dict[str, Any]) -> str:
-    """Of an entry of the catalogue the first point that uses all threads, else its first point."""
+    """First point of an entry of the catalogue that uses all threads, else its first point."""
     points: list[str] = variant["points"] or [""]
     return next((point for point in points if assignments(point).get("threads") == "all"), points[0])
 
