@@ -153,6 +153,18 @@ __device__ __forceinline__ T reduce_add(T value) {
   return value;
 }
 
+// The sum over lanes 0 to lane().
+template <typename T>
+__device__ __forceinline__ T scan_add(T value) {
+  const int own = lane();
+#pragma unroll
+  for (int by = 1; by < kSize; by *= 2) {
+    const T other = shuffle_up(value, by);
+    value += own >= by ? other : 0;
+  }
+  return value;
+}
+
 }  // namespace warp
 
 // row[x], or 0 if x is not in [0, count).

@@ -192,12 +192,7 @@ __device__ __forceinline__ void list_scores(Sums& sums, const Factors& factors, 
     mine += score_of(sum, factor, limit) >= least[half];
   });
   if (!warp::any(mine > 0)) return;
-  int up_to = mine;  // scores of this lane and of the lanes before it
-#pragma unroll
-  for (int by = 1; by < warp::kSize; by *= 2) {
-    const int other = warp::shuffle_up(up_to, by);
-    up_to += warp::lane() >= by ? other : 0;
-  }
+  const int up_to = warp::scan_add(mine);
   Count slot = 0;
   if (warp::lane() == warp::kSize - 1) slot = atomic_add(counter, static_cast<Count>(up_to));
   slot = warp::shuffle(slot, warp::kSize - 1) + static_cast<Count>(up_to - mine);

@@ -267,13 +267,7 @@ __global__ void __launch_bounds__(warp::kSize) brackets_kernel(Question asked, M
     mine[i] = bin < Survey::kBins ? bins[bin] : 0;
     sum += mine[i];
   }
-  std::uint32_t up_to = sum;
-#pragma unroll
-  for (int by = 1; by < warp::kSize; by *= 2) {
-    const std::uint32_t other = warp::shuffle_up(up_to, by);
-    up_to += lane >= by ? other : 0;
-  }
-  std::uint32_t here = up_to - sum;
+  std::uint32_t here = warp::scan_add(sum) - sum;
 #pragma unroll
   for (int i = 0; i < kOfLane; ++i) {
     const int bin = lane * kOfLane + i;
