@@ -19,18 +19,10 @@
 
 namespace xcorr::device {
 
-// Set on the host, passed to the kernel by value.
-struct TemplateProblem {
+struct TemplateProblem : Extents {
   TemplateProblem() = default;
   explicit TemplateProblem(const Problem& q)
-      : left_rows(static_cast<int>(q.left.rows)),
-        left_cols(static_cast<int>(q.left.cols)),
-        right_rows(static_cast<int>(q.right.rows)),
-        right_cols(static_cast<int>(q.right.cols)),
-        first_sy(static_cast<int>(q.window.sy.first)),
-        first_sx(static_cast<int>(q.window.sx.first)),
-        out_rows(static_cast<int>(q.out_rows())),
-        out_cols(static_cast<int>(q.out_cols())),
+      : Extents(q),
         lefts(static_cast<int>(q.lefts)),
         rights(static_cast<int>(q.rights)),
         pairs(static_cast<int>(q.pairs())),
@@ -56,9 +48,6 @@ struct TemplateProblem {
     return static_cast<Index>(out_rows) * out_cols;
   }
 
-  int left_rows = 0, left_cols = 0, right_rows = 0, right_cols = 0;
-  int first_sy = 0, first_sx = 0;  // shift of the first output: its position in the frame
-  int out_rows = 0, out_cols = 0;
   int lefts = 0, rights = 0, pairs = 0;
   Divider rights_of_left;
   int rights_back = 0;

@@ -26,9 +26,7 @@ XCORR_VARIANT({
     .supports = pearson_supports,
     .workspace_bytes =
         [](const PlanRequest& request) { return PearsonMemory(request, Workspace(nullptr)).bytes; },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<PearsonPlan<true>>(request);
-    },
+    .plan = make_plan<PearsonPlan<true>>,
 });
 
 }  // namespace

@@ -144,9 +144,7 @@ XCORR_VARIANT({
         [](const PlanRequest& request) {
           return TilePlan::supports(request, kernel_for(request).shape, Panels::one);
         },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<DirectPlan>(request);
-    },
+    .plan = make_plan<DirectPlan>,
 });
 
 }  // namespace

@@ -147,9 +147,7 @@ XCORR_VARIANT({
              {"pairs_per_warp", {"1", "8", "32"}},
              {"warps_across", {"1", "4", "8"}}},
     .supports = supports,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<AsyncPlan>(request);
-    },
+    .plan = make_plan<AsyncPlan>,
 });
 
 }  // namespace

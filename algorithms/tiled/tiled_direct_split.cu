@@ -37,9 +37,7 @@ namespace {
 constexpr int kMostWarps = 16;
 
 // The division of a problem among warps and blocks. Set on the host, passed to the kernel by value.
-struct Shares {
-  int left_rows, left_cols, right_rows, right_cols;
-  int first_sy, first_sx, out_rows, out_cols;
+struct Shares : Extents {
   int sy_base, sx_base;      // shift of the first tile
   int tile_rows, tile_cols;  // tiles in the window
   int units;                 // per pair: tiles, or groups of four tiles
@@ -291,7 +289,8 @@ const SplitKernel& kernel_of(const Params& params) {
 
 // The division of a problem for a point.
 struct SplitWork {
-  explicit SplitWork(const PlanRequest& request) : kernel(kernel_of(request.params)) {
+  explicit SplitWork(const PlanRequest& request)
+      : kernel(kernel_of(request.params)), s{Extents(request.problem)} {
     const Problem& q = request.problem;
     const auto pitch = [](Index cols) { return ceil_div<Index>(cols, kChunk) * kChunk; };
     const Index left_pitch = pitch(q.left.cols);
@@ -304,14 +303,6 @@ struct SplitWork {
     s.right_width_log = log2_up(pitch(q.right.cols) / kChunk);
     fits = s.left_width_log <= s.threads_log && s.right_width_log <= s.threads_log;
     if (shared_bytes > 1 << 20) return;  // more than any device has
-    s.left_rows = static_cast<int>(q.left.rows);
-    s.left_cols = static_cast<int>(q.left.cols);
-    s.right_rows = static_cast<int>(q.right.rows);
-    s.right_cols = static_cast<int>(q.right.cols);
-    s.first_sy = static_cast<int>(q.window.sy.first);
-    s.first_sx = static_cast<int>(q.window.sx.first);
-    s.out_rows = static_cast<int>(q.out_rows());
-    s.out_cols = static_cast<int>(q.out_cols());
     s.sy_base = s.first_sy;
     // A multiple of a chunk, so that both matrices are read in whole chunks.
     s.sx_base = chunk_down(s.first_sx);
@@ -332,7 +323,7 @@ struct SplitWork {
   }
 
   SplitKernel kernel;
-  Shares s = {};
+  Shares s;
   bool fits;  // each row has at most as many chunks as a block has threads
   int blocks = 0;
   std::size_t shared_bytes;
@@ -375,9 +366,7 @@ XCORR_VARIANT({
              {"warps_per_block", {"4", "8", "16"}}},
     .drops = {{"overlap_tile", "2x4", "lanes_per_tile"}, {"overlap_tile", "4x8", "lanes_per_tile"}},
     .supports = supports,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<SplitPlan>(request);
-    },
+    .plan = make_plan<SplitPlan>,
 });
 
 }  // namespace

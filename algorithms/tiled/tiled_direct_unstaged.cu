@@ -30,9 +30,7 @@ namespace {
 constexpr int kMostWarps = 4;
 
 // The division of a problem into tiles. Set on the host, passed to the kernel by value.
-struct Tiles {
-  int left_rows, left_cols, right_rows, right_cols;
-  int first_sy, first_sx, out_rows, out_cols;
+struct Tiles : Extents {
   int sx_base;    // shift of the first column of tiles
   int tile_rows;  // in the window
   Divider tile_cols;
@@ -152,18 +150,11 @@ const std::array<TileKernel<Kernel>, 3> kKernels = {{
 
 class UnstagedPlan final : public DevicePlan<float> {
  public:
-  explicit UnstagedPlan(const PlanRequest& request) : DevicePlan(request.problem) {
+  explicit UnstagedPlan(const PlanRequest& request)
+      : DevicePlan(request.problem), t_{Extents(request.problem)} {
     const Problem& q = request.problem;
     const TileKernel<Kernel>& tile = kernel_of(kKernels, request);
     const int warps = request.params.get_int("warps_per_block");
-    t_.left_rows = static_cast<int>(q.left.rows);
-    t_.left_cols = static_cast<int>(q.left.cols);
-    t_.right_rows = static_cast<int>(q.right.rows);
-    t_.right_cols = static_cast<int>(q.right.cols);
-    t_.first_sy = static_cast<int>(q.window.sy.first);
-    t_.first_sx = static_cast<int>(q.window.sx.first);
-    t_.out_rows = static_cast<int>(q.out_rows());
-    t_.out_cols = static_cast<int>(q.out_cols());
     // A multiple of a chunk, so that both matrices are read in whole chunks.
     t_.sx_base = chunk_down(t_.first_sx);
     t_.tile_rows = ceil_div(t_.out_rows, tile.shape.rows);
@@ -185,7 +176,7 @@ class UnstagedPlan final : public DevicePlan<float> {
   }
 
   DependentLaunches launches_;
-  Tiles t_ = {};
+  Tiles t_;
   Kernel kernel_;
   dim3 grid_, block_;
 };
@@ -213,9 +204,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .axes = {{"overlap_tile", {"2x4", "4x4", "4x8"}, true}, {"warps_per_block", {"1", "4"}}},
     .supports = supports,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<UnstagedPlan>(request);
-    },
+    .plan = make_plan<UnstagedPlan>,
 });
 
 }  // namespace

@@ -33,6 +33,19 @@ struct SeriesShape {
   Index shifts;  // outputs per template
 };
 
+// SeriesShape in 32 bits, passed to kernels by value: left [templates][channels][length], right
+// [channels][pitch], out [templates][shifts].
+struct Series {
+  explicit Series(const SeriesShape& of)
+      : templates(static_cast<int>(of.templates)),
+        channels(static_cast<int>(of.channels)),
+        length(static_cast<int>(of.length)),
+        pitch(static_cast<int>(of.pitch)),
+        first(static_cast<int>(of.first)),
+        shifts(static_cast<int>(of.shifts)) {}
+  int templates, channels, length, pitch, first, shifts;
+};
+
 // Yes, or why a problem of form n-to-m does not belong to the family.
 inline Support supports_series(const Problem& q) {
   if (q.rights != 1) {

@@ -29,7 +29,7 @@ XCORR_VARIANT({
     .results = {ResultKind::surface, ResultKind::above},
     .supports = Detection::supports,
     .workspace_bytes = Detection::workspace_bytes,
-    .plan = plan_detection<Detection>,
+    .plan = make_plan<Detection>,
 });
 
 }  // namespace

@@ -21,21 +21,17 @@ XCORR_NEEDS_TARGET(sm_90a);
 namespace xcorr::time_series {
 namespace {
 
-class WgmmaThreeTf32 {
- public:
+struct WgmmaThreeTf32 {
   static constexpr int kStep = 8, kPart = 4, kColumns = 64, kMostTileShifts = 4096;
   static constexpr int kAtOnce = 2, kParts = 2;
   static constexpr bool kFromZero = true;
 
   template <typename Sample>
-  __device__ static __forceinline__ void signal_words(const Sample& sample, int i,
-                                                      std::uint32_t (&of)[kParts]) {
-    split(sample(i), of);
-  }
-  template <typename Sample>
-  __device__ static __forceinline__ void template_words(const Sample& sample, int i,
-                                                        std::uint32_t (&of)[kParts]) {
-    split(sample(i), of);
+  __device__ static __forceinline__ void words(const Sample& sample, int i,
+                                               std::uint32_t (&of)[kParts]) {
+    const float value = sample(i);
+    of[0] = matrix::to_tf32(value);
+    of[1] = matrix::to_tf32(value - std::bit_cast<float>(of[0]));
   }
   template <bool kAdd>
   __device__ static __forceinline__ void add(float (&d)[kColumns / 2],
@@ -47,12 +43,6 @@ class WgmmaThreeTf32 {
     warpgroup::add_product_tf32<kAdd>(d, a[1], big);
     warpgroup::add_product_tf32<true>(d, a[0], small);
     warpgroup::add_product_tf32<true>(d, a[0], big);
-  }
-
- private:
-  __device__ static __forceinline__ void split(float value, std::uint32_t (&of)[kParts]) {
-    of[0] = matrix::to_tf32(value);
-    of[1] = matrix::to_tf32(value - std::bit_cast<float>(of[0]));
   }
 };
 

@@ -125,9 +125,7 @@ XCORR_VARIANT({
     .forms = {Form::n_to_m},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<DgemmPlan>(request);
-    },
+    .plan = make_plan<DgemmPlan>,
 });
 
 }  // namespace

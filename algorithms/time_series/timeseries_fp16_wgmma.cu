@@ -28,13 +28,8 @@ struct WgmmaFp16 {
   static constexpr bool kFromZero = false;
 
   template <typename Sample>
-  __device__ static __forceinline__ void signal_words(const Sample& sample, int i,
-                                                      std::uint32_t (&of)[kParts]) {
-    of[0] = matrix::to_halves(sample(i), sample(i + 1));
-  }
-  template <typename Sample>
-  __device__ static __forceinline__ void template_words(const Sample& sample, int i,
-                                                        std::uint32_t (&of)[kParts]) {
+  __device__ static __forceinline__ void words(const Sample& sample, int i,
+                                               std::uint32_t (&of)[kParts]) {
     of[0] = matrix::to_halves(sample(i), sample(i + 1));
   }
   template <bool kAdd>

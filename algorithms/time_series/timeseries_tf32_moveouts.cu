@@ -255,9 +255,7 @@ XCORR_VARIANT({
     .supports = supports,
     .workspace_bytes =
         [](const PlanRequest& request) { return MoveoutMemory(request, Workspace(nullptr)).bytes; },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<MoveoutPlan>(request);
-    },
+    .plan = make_plan<MoveoutPlan>,
 });
 
 }  // namespace

@@ -42,19 +42,6 @@ inline constexpr int kMostWarps = 8;  // per block
 // Max samples of a panel.
 inline constexpr int kMostPanel = static_cast<int>(small_if_emulated(512, 80));
 
-// SeriesShape in 32 bits, passed to kernels by value: left [templates][channels][length], right
-// [channels][pitch], out [templates][shifts].
-struct Series {
-  explicit Series(const SeriesShape& of)
-      : templates(static_cast<int>(of.templates)),
-        channels(static_cast<int>(of.channels)),
-        length(static_cast<int>(of.length)),
-        pitch(static_cast<int>(of.pitch)),
-        first(static_cast<int>(of.first)),
-        shifts(static_cast<int>(of.shifts)) {}
-  int templates, channels, length, pitch, first, shifts;
-};
-
 // How a launch divides a problem. Set on the host, passed to the kernel by value.
 struct Cut {
   int panel;        // samples, a multiple of 16

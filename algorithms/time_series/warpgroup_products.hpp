@@ -29,7 +29,7 @@
 //   kAtOnce             steps whose products run while the words of the next steps are loaded
 //   kFromZero           products start from zero, and ordinary additions add them to the sums
 //   kParts              words per sample: 2 where inputs are split in two
-//   signal_words, template_words, add
+//   words, add
 #pragma once
 
 #include <algorithm>
@@ -55,12 +55,11 @@ inline constexpr int kTileShifts =
                                                 std::min(Maths::kMostTileShifts, 2048))));
 
 // Lengths of the operands in shared memory. Set on the host, passed to the kernel by value.
-struct WarpgroupLayout {
-  int templates, channels, length, pitch, first, shifts;  // as in SeriesShape
-  int tiles;                                              // tiles of shifts
-  int steps, panel_steps;                                 // steps of a channel (K) and of a panel
-  int samples;                                            // samples of a channel that a block needs
-  int plane;                                              // parts of a plane
+struct WarpgroupLayout : Series {
+  int tiles;                       // tiles of shifts
+  int steps, panel_steps;          // steps of a channel (K) and of a panel
+  int samples;                     // samples of a channel that a block needs
+  int plane;                       // parts of a plane
   int channel_words, panel_words;  // of a channel per block, of a panel per warpgroup
 
   std::size_t bytes() const {
@@ -72,13 +71,7 @@ struct WarpgroupLayout {
 template <typename Maths, int kSpread>
 WarpgroupLayout warpgroup_layout(const SeriesShape& q) {
   constexpr int kPlanes = kSpread / Maths::kPart;
-  WarpgroupLayout l = {};
-  l.templates = static_cast<int>(q.templates);
-  l.channels = static_cast<int>(q.channels);
-  l.length = static_cast<int>(q.length);
-  l.pitch = static_cast<int>(q.pitch);
-  l.first = static_cast<int>(q.first);
-  l.shifts = static_cast<int>(q.shifts);
+  WarpgroupLayout l{Series(q)};
   l.tiles = ceil_div(l.shifts, kTileShifts<Maths, kSpread>);
   l.steps = ceil_div(l.length + kSpread - 1, Maths::kStep);
   l.panel_steps = std::min(l.steps, kMostColumns / Maths::kStep);
@@ -159,7 +152,7 @@ __device__ __forceinline__ void stage_panel(const WarpgroupLayout& q, const floa
 #pragma unroll 4
     for (int at = thread(); at < row_words; at += kWarpgroup) {
       std::uint32_t words[Maths::kParts];
-      Maths::template_words(of_template, begin * Maths::kStep - kSpread + at, words);
+      Maths::words(of_template, begin * Maths::kStep - kSpread + at, words);
       store(i, at, words);
     }
   }
@@ -245,7 +238,7 @@ __device__ __forceinline__ void each_task(const WarpgroupLayout& q, const float*
       for (int i = opaque(static_cast<int>(threadIdx.x)); i * kOfWord < q.samples;
            i += kWarpgroups * kWarpgroup) {
         std::uint32_t of[kParts];
-        Maths::signal_words([&](int at) { return part.sample(channel, at); }, i * kOfWord, of);
+        Maths::words([&](int at) { return part.sample(channel, at); }, i * kOfWord, of);
 #pragma unroll
         for (int n = 0; n < kParts; ++n) {
           to[n * part_words + place(i / kPartWords) + i % kPartWords] = of[n];

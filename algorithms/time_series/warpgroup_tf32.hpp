@@ -11,13 +11,8 @@ struct WgmmaTf32 {
   static constexpr bool kFromZero = false;
 
   template <typename Sample>
-  __device__ static __forceinline__ void signal_words(const Sample& sample, int i,
-                                                      std::uint32_t (&of)[kParts]) {
-    of[0] = matrix::to_tf32(sample(i));
-  }
-  template <typename Sample>
-  __device__ static __forceinline__ void template_words(const Sample& sample, int i,
-                                                        std::uint32_t (&of)[kParts]) {
+  __device__ static __forceinline__ void words(const Sample& sample, int i,
+                                               std::uint32_t (&of)[kParts]) {
     of[0] = matrix::to_tf32(sample(i));
   }
   template <bool kAdd>

@@ -74,9 +74,7 @@ XCORR_VARIANT({
         [](const PlanRequest& request) {
           return tasks_fit(request.problem, request.problem.out_rows());
         },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<BlockPerOverlapPlan>(request);
-    },
+    .plan = make_plan<BlockPerOverlapPlan>,
 });
 
 }  // namespace

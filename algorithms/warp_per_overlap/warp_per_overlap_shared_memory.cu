@@ -336,9 +336,7 @@ XCORR_VARIANT({
              {"column_group_per_block", {"0", "1"}},
              RightMats::axis("right_mats_per_block")},
     .supports = supports,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<SharedMemoryPlan>(request);
-    },
+    .plan = make_plan<SharedMemoryPlan>,
 });
 
 }  // namespace

@@ -290,9 +290,7 @@ XCORR_VARIANT({
         [](const PlanRequest& request) {
           return DirectMemory(request, DirectLayout(request), Workspace(nullptr)).bytes;
         },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<TemplateDirectPlan>(request);
-    },
+    .plan = make_plan<TemplateDirectPlan>,
 });
 
 }  // namespace

@@ -213,9 +213,7 @@ XCORR_VARIANT({
           return RectanglePlan::supports(request, kernel_of(kKernels, request).shape);
         },
     .workspace_bytes = DirectPeakPlan::workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<DirectPeakPlan>(request);
-    },
+    .plan = make_plan<DirectPeakPlan>,
 });
 
 }  // namespace

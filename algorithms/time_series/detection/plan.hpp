@@ -1,11 +1,11 @@
 // The host side of detection: what is supported, the workspace, and the launches of a call.
 #pragma once
 
-#include <cmath>
 #include <limits>
 #include <memory>
 
 #include "algorithms/blocks/overlap_geometry.hpp"
+#include "algorithms/blocks/peaks.hpp"
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/blocks/workspace.hpp"
 #include "algorithms/time_series/detection/count.hpp"
@@ -234,7 +234,7 @@ class DetectionPlan final : public DevicePlan<float> {
       return;
     }
     if (!q.fields.result.of_deviations) {
-      over_all(above_kernel<Main>, 0, float_of(q.fields.result.threshold));
+      over_all(above_kernel<Main>, 0, least_float(q.fields.result.threshold));
       return;
     }
     if (asked.surveyed) {
@@ -256,14 +256,6 @@ class DetectionPlan final : public DevicePlan<float> {
                   bytes(shapes_.warps, kFinishWords), stream, products, shapes_.warps);
   }
 
-  // The smallest float that is at least `threshold`.
-  static float float_of(double threshold) {
-    const auto nearest = static_cast<float>(threshold);
-    return static_cast<double>(nearest) < threshold
-               ? std::nextafter(nearest, std::numeric_limits<float>::infinity())
-               : nearest;
-  }
-
   const Series series_{SeriesShape(problem_)};
   const int groups_ = ceil_div(series_.templates, kGroup);
   const Shapes shapes_;
@@ -275,11 +267,5 @@ class DetectionPlan final : public DevicePlan<float> {
   DependentLaunches launches_;
   GridLaunches finishes_;  // blocks of finish_kernel wait for each other
 };
-
-// The .plan of a variant.
-template <typename Detection>
-std::unique_ptr<Plan> plan_detection(const PlanRequest& request) {
-  return std::make_unique<Detection>(request);
-}
 
 }  // namespace xcorr::time_series

@@ -248,7 +248,7 @@ struct TileCopy {
                                      ? line.without(value, begin + static_cast<float>(k))
                                      : 0.0f;
           std::uint32_t words[1];
-          Maths::signal_words([&](int) { return levelled; }, i, words);
+          Maths::words([&](int) { return levelled; }, i, words);
           part.of[k] = words[0];
         }
         *at = part;

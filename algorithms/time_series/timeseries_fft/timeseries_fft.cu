@@ -78,18 +78,9 @@ GroupShape group_shape() {
   return {kThreads<T>, T::P::groups, fixed, shared_elements<T>(1) * Index{sizeof(Complex)} - fixed};
 }
 GroupShape group_shape(int points) {
-  switch (points) {
-    case 512:
-      return group_shape<512>();
-    case 1024:
-      return group_shape<1024>();
-    case 2048:
-      return group_shape<2048>();
-    case 4096:
-      return group_shape<4096>();
-    default:
-      return group_shape<8192>();
-  }
+  GroupShape found;
+  with_value(SegmentPoints::Built(), points, [&](auto n) { found = group_shape<n>(); });
+  return found;
 }
 
 class SeriesFftPlan final : public DevicePlan<float> {
@@ -195,9 +186,7 @@ XCORR_VARIANT({
     .axes = {SegmentPoints::axis("segment"), {"template_parts", {"1", "2", "4"}}},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<SeriesFftPlan>(request);
-    },
+    .plan = make_plan<SeriesFftPlan>,
 });
 
 }  // namespace
