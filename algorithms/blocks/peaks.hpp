@@ -308,7 +308,7 @@ __device__ __forceinline__ void list_row(const Surface& s, int y, int begin, int
 #pragma unroll 1
   for (int x = begin + lane; x < end; x += warp::kSize) mine += scale * row[x] >= request.least;
   if (!warp::any(mine > 0)) return;
-  const int up_to = warp::scan_add(mine);
+  const int up_to = warp::scan_add(mine, lane);
   unsigned long long* const count = counter_of(request.header());
   unsigned long long slot = 0;
   if (lane == warp::kSize - 1) slot = atomic_add(count, static_cast<unsigned long long>(up_to));

@@ -153,14 +153,13 @@ __device__ __forceinline__ T reduce_add(T value) {
   return value;
 }
 
-// The sum over lanes 0 to lane().
+// The sum over lanes 0 to `lane`, which is lane().
 template <typename T>
-__device__ __forceinline__ T scan_add(T value) {
-  const int own = lane();
+__device__ __forceinline__ T scan_add(T value, int lane) {
 #pragma unroll
   for (int by = 1; by < kSize; by *= 2) {
     const T other = shuffle_up(value, by);
-    value += own >= by ? other : 0;
+    value += lane >= by ? other : 0;
   }
   return value;
 }

@@ -176,6 +176,30 @@ struct OverlapTasks {
   LaneDivider lanes;
 };
 
+// Calls use(p, sum) in lane 0 for each pair p of the warp: the sum of the products of its overlap.
+// `first` is the overlap of the first pair.
+template <bool kSamePitch, typename T, typename Use>
+__device__ __forceinline__ void each_pair(const DeviceProblem& q, const OverlapTasks& tasks,
+                                          const PairOverlap<T>& first, const Use& use) {
+  const FlatWalk walk = lane_walk(tasks.lanes, first.cols);
+  for (std::uint32_t p = blockIdx.z; p < tasks.pairs; p += gridDim.z) {
+    PairOverlap<T> overlap = first;
+    tasks.move_to_pair(p, q, overlap.left, overlap.right);
+    const T sum = warp::reduce_add(
+        flat_sum<kSamePitch>(overlap, tasks.rows_of_a_part, walk, warp::lane(), warp::kSize));
+    if (warp::lane() == 0) use(p, sum);
+  }
+}
+
+// Writes the sum of a stripe, or adds it if the overlap has several stripes.
+__device__ __forceinline__ void write_stripe(float* element, float sum, bool whole) {
+  if (whole) {
+    *element = sum;
+  } else {
+    atomic_add(element, sum);
+  }
+}
+
 // Tasks are numbered in 32 bits.
 inline Support tasks_fit(const Problem& q, Index task_rows) {
   const Support steps = steps_fit(q);
@@ -189,7 +213,7 @@ inline Support tasks_fit(const Problem& q, Index task_rows) {
 inline Axis overlaps_per_block_axis() { return {"overlaps_per_block", {"4", "16", "32"}}; }
 inline constexpr int kMostThreads = 1024;
 
-// A grid of warps over `task_rows` x columns tasks and the pairs. If matrices fit in the L1 cache,
+// A grid of warps over rows x cols tasks and the pairs; columns are numbered fastest. If matrices fit in the L1 cache,
 // the warps of a block take tasks from all parts of the output: neighbours in the middle would have
 // several times the average work. Otherwise they take neighbours, which share loads.
 template <typename T, typename... Extra>
@@ -197,14 +221,16 @@ class OverlapPlan final : public DevicePlan<T> {
  public:
   using Kernel = void (*)(DeviceProblem, OverlapTasks, const T*, const T*, T*, Extra...);
 
-  OverlapPlan(const Problem& q, int warps, Kernel kernel, Index task_rows, bool accumulates,
+  OverlapPlan(const PlanRequest& request, Kernel kernel, Index rows, Index cols, bool accumulates,
               Extra... extra)
-      : DevicePlan<T>(q, accumulates), kernel_(kernel), extra_(extra...) {
+      : DevicePlan<T>(request.problem, accumulates), kernel_(kernel), extra_(extra...) {
+    const Problem& q = request.problem;
+    const int warps = request.params.get_int("overlaps_per_block");
     constexpr Index kFewElements = small_if_emulated(16384, 300), kManyWarps = Index{1} << 16;
-    const Index count = task_rows * q.out_cols(), blocks = ceil_div<Index>(count, warps);
+    const Index count = rows * cols, blocks = ceil_div<Index>(count, warps);
     const bool spread = q.left.size() + q.right.size() <= kFewElements;
     tasks_.count = static_cast<std::uint32_t>(count);
-    tasks_.columns = Divider(q.out_cols());
+    tasks_.columns = Divider(cols);
     tasks_.rights_per_left = Divider(rights_of_a_left(q));
     tasks_.block_stride = static_cast<std::uint32_t>(spread ? 1 : warps);
     tasks_.warp_stride = static_cast<std::uint32_t>(spread ? blocks : 1);

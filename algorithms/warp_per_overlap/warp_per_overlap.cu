@@ -33,26 +33,20 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   const int row = static_cast<int>(tasks.columns.split(col));
   const int sy = q.first_sy + row, sx = q.first_sx + static_cast<int>(col);
   const Span y(q.left_rows, q.right_rows, sy), x(q.left_cols, q.right_cols, sx);
-  const FlatWalk walk = lane_walk(tasks.lanes, x.count);
   const PairOverlap<T> first(q, left, right, y.first, y.count, x, sy, sx);
   out += task;
-  for (std::uint32_t p = blockIdx.z; p < tasks.pairs; p += gridDim.z) {
-    PairOverlap<T> overlap = first;
-    tasks.move_to_pair(p, q, overlap.left, overlap.right);
-    const T sum = warp::reduce_add(
-        flat_sum<kSamePitch>(overlap, tasks.rows_of_a_part, walk, warp::lane(), warp::kSize));
-    if (warp::lane() == 0) out[p * q.out_size] = sum;
-  }
+  each_pair<kSamePitch>(q, tasks, first,
+                        [&](std::uint32_t p, T sum) { out[p * q.out_size] = sum; });
 }
 
 template <typename T>
 std::unique_ptr<Plan> plan_of(const PlanRequest& request) {
   const Problem& q = request.problem;
-  return std::make_unique<OverlapPlan<T>>(q, request.params.get_int("overlaps_per_block"),
+  return std::make_unique<OverlapPlan<T>>(request,
                                           q.left.cols == q.right.cols
                                               ? warp_per_overlap_kernel<T, true>
                                               : warp_per_overlap_kernel<T, false>,
-                                          q.out_rows(), false);
+                                          q.out_rows(), q.out_cols(), false);
 }
 
 XCORR_VARIANT({
@@ -68,8 +62,8 @@ XCORR_VARIANT({
         },
     .plan =
         [](const PlanRequest& request) {
-          return with_scalar(request.precision,
-                             [&](auto scalar) { return plan_of<decltype(scalar)>(request); });
+          return request.precision == Precision::fp64 ? plan_of<double>(request)
+                                                      : plan_of<float>(request);
         },
 });
 

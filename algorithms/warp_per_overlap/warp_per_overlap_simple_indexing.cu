@@ -65,9 +65,9 @@ __global__ void __launch_bounds__(kMostThreads)
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const Problem& q = request.problem;
   return std::make_unique<OverlapPlan<float>>(
-      q, request.params.get_int("overlaps_per_block"),
+      request,
       q.left.cols == q.right.cols ? simple_indexing_kernel<true> : simple_indexing_kernel<false>,
-      q.out_rows(), false);
+      q.out_rows(), q.out_cols(), false);
 }
 
 XCORR_VARIANT({

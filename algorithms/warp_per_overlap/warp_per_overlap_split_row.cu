@@ -35,23 +35,12 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   if (stripe.first == stripe.end) return;  // an unused task
   const int sy = q.first_sy + stripe.row, sx = q.first_sx + static_cast<int>(col);
   const Span x(q.left_cols, q.right_cols, sx);
-  const FlatWalk walk = lane_walk(tasks.lanes, x.count);
   const PairOverlap<float> first(q, left, right, stripe.first, stripe.end - stripe.first, x, sy,
                                  sx);
   out += static_cast<Index>(stripe.row) * q.out_cols + col;
-  for (std::uint32_t p = blockIdx.z; p < tasks.pairs; p += gridDim.z) {
-    PairOverlap<float> overlap = first;
-    tasks.move_to_pair(p, q, overlap.left, overlap.right);
-    const float sum = warp::reduce_add(
-        flat_sum<kSamePitch>(overlap, tasks.rows_of_a_part, walk, warp::lane(), warp::kSize));
-    if (warp::lane() != 0) continue;
-    float* const element = out + p * q.out_size;
-    if (stripe.whole) {
-      *element = sum;
-    } else {
-      atomic_add(element, sum);
-    }
-  }
+  each_pair<kSamePitch>(q, tasks, first, [&](std::uint32_t p, float sum) {
+    write_stripe(out + p * q.out_size, sum, stripe.whole);
+  });
 }
 
 RowDistribution distribution(const PlanRequest& request) {
@@ -69,10 +58,10 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const Problem& q = request.problem;
   const RowDistribution rows = distribution(request);
   return std::make_unique<OverlapPlan<float, RowDistribution>>(
-      q, request.params.get_int("overlaps_per_block"),
+      request,
       q.left.cols == q.right.cols ? warp_per_overlap_split_row_kernel<true>
                                   : warp_per_overlap_split_row_kernel<false>,
-      rows.tasks(), rows.splits(), rows);
+      rows.tasks(), q.out_cols(), rows.splits(), rows);
 }
 
 XCORR_VARIANT({

@@ -31,15 +31,8 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
     grouped_overlap_local_memory_kernel(DeviceProblem q, WarpTiles tiles,
                                         const float* __restrict__ left,
                                         const float* __restrict__ right, float* __restrict__ out) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const OverlapGroup group(q, task * kOverlaps, kOverlaps);
-  tiles.for_each<1, 1>(q, left, right,
-                       [&](const PairGroup<float>& pair, const WarpColumns& columns) {
-                         WarpTile<float, 1, 1, kOverlaps, kLeftRows, LocalMemoryBuffers> tile;
-                         tile.add(pair, columns, group.sy, group.begin, group.end);
-                         tile.write(q, pair, columns, group.out, group.count, out);
-                       });
+  WarpTile<float, 1, 1, kOverlaps, kLeftRows, LocalMemoryBuffers>::compute(q, tiles, left, right,
+                                                                           out);
 }
 
 const bool kKernels = add_kernels<Overlaps, LeftRows>(XCORR_ID, [](auto overlaps, auto rows) {

@@ -30,15 +30,8 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                           const float* __restrict__ left,
                                           const float* __restrict__ right,
                                           float* __restrict__ out) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const OverlapGroup overlap(q, task, 1);
-  tiles.for_each<kLeftMats, kRightMats>(
-      q, left, right, [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
-        WarpTile<float, kLeftMats, kRightMats, 1, 1, LocalMemoryBuffers> tile;
-        tile.add(pairs, columns, overlap.sy, overlap.begin, overlap.end);
-        tile.write(q, pairs, columns, overlap.out, overlap.count, out);
-      });
+  WarpTile<float, kLeftMats, kRightMats, 1, 1, LocalMemoryBuffers>::compute(q, tiles, left, right,
+                                                                            out);
 }
 
 const bool kKernels = add_kernels<LeftMats, RightMats>(XCORR_ID, [](auto lefts, auto rights) {

@@ -32,16 +32,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                        const float* __restrict__ left,
                                        const float* __restrict__ right, float* __restrict__ out,
                                        RowDistribution rows) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const Stripe stripe = rows.stripe(task);
-  if (stripe.first == stripe.end) return;  // an unused task
-  tiles.for_each<kLeftMats, kRightMats>(
-      q, left, right, [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
-        WarpTile<float, kLeftMats, kRightMats, 1, 1> tile;
-        tile.add(pairs, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
-        tile.write_stripe(q, pairs, columns, stripe, out);
-      });
+  WarpTile<float, kLeftMats, kRightMats, 1, 1>::compute_stripe(q, tiles, rows, left, right, out);
 }
 
 const bool kKernels = add_kernels<LeftMats, RightMats>(XCORR_ID, [](auto lefts, auto rights) {

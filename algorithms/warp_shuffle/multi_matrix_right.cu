@@ -30,15 +30,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                   blocks_of_an_sm(1, kRightMats, 1, 1))
     multi_matrix_right_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                               const float* __restrict__ right, float* __restrict__ out) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const OverlapGroup overlap(q, task, 1);
-  tiles.for_each<1, kRightMats>(q, left, right,
-                                [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
-                                  WarpTile<float, 1, kRightMats, 1, 1> tile;
-                                  tile.add(pairs, columns, overlap.sy, overlap.begin, overlap.end);
-                                  tile.write(q, pairs, columns, overlap.out, overlap.count, out);
-                                });
+  WarpTile<float, 1, kRightMats, 1, 1>::compute(q, tiles, left, right, out);
 }
 
 const bool kKernels =

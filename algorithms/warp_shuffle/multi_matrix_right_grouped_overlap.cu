@@ -34,15 +34,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                               const float* __restrict__ left,
                                               const float* __restrict__ right,
                                               float* __restrict__ out) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const OverlapGroup group(q, task * kOverlaps, kOverlaps);
-  tiles.for_each<1, kRightMats>(q, left, right,
-                                [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
-                                  WarpTile<float, 1, kRightMats, kOverlaps, kLeftRows> tile;
-                                  tile.add(pairs, columns, group.sy, group.begin, group.end);
-                                  tile.write(q, pairs, columns, group.out, group.count, out);
-                                });
+  WarpTile<float, 1, kRightMats, kOverlaps, kLeftRows>::compute(q, tiles, left, right, out);
 }
 
 const bool kKernels =

@@ -29,16 +29,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, blocks_of_an_
     split_row_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                      const float* __restrict__ right, float* __restrict__ out,
                      RowDistribution rows) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const Stripe stripe = rows.stripe(task);
-  if (stripe.first == stripe.end) return;  // an unused task
-  tiles.for_each<1, 1>(q, left, right,
-                       [&](const PairGroup<float>& pair, const WarpColumns& columns) {
-                         WarpTile<float, 1, 1, 1, 1> tile;
-                         tile.add(pair, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
-                         tile.write_stripe(q, pair, columns, stripe, out);
-                       });
+  WarpTile<float, 1, 1, 1, 1>::compute_stripe(q, tiles, rows, left, right, out);
 }
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {

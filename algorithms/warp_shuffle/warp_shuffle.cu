@@ -28,14 +28,7 @@ template <typename T>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, blocks_of_an_sm(1, 1, 1, 1))
     warp_shuffle_kernel(DeviceProblem q, WarpTiles tiles, const T* __restrict__ left,
                         const T* __restrict__ right, T* __restrict__ out) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const OverlapGroup overlap(q, task, 1);
-  tiles.for_each<1, 1>(q, left, right, [&](const PairGroup<T>& pair, const WarpColumns& columns) {
-    WarpTile<T, 1, 1, 1, 1> tile;
-    tile.add(pair, columns, overlap.sy, overlap.begin, overlap.end);
-    tile.write(q, pair, columns, overlap.out, overlap.count, out);
-  });
+  WarpTile<T, 1, 1, 1, 1>::compute(q, tiles, left, right, out);
 }
 
 template <typename T>

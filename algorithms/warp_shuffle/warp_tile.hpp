@@ -35,6 +35,42 @@ template <typename T, int kLeftMats, int kRightMats, int kOverlaps, int kLeftRow
           template <typename, int> class Buffers = RegisterBuffers>
 class WarpTile {
  public:
+  // Computes the outputs of the warp's task, a group of kOverlaps rows, for its pairs and columns.
+  __device__ static __forceinline__ void compute(const DeviceProblem& q, const WarpTiles& tiles,
+                                                 const T* left, const T* right, T* out) {
+    const int task = tiles.task();
+    if (!tiles.exists(task)) return;
+    const OverlapGroup group(q, task * kOverlaps, kOverlaps);
+    tiles.for_each<kLeftMats, kRightMats>(
+        q, left, right, [&](const PairGroup<T>& pairs, const WarpColumns& columns) {
+          WarpTile tile;
+          tile.add(pairs, columns, group.sy, group.begin, group.end);
+          tile.write(q, pairs, columns, group.out, group.count, out);
+        });
+  }
+  // The same for a task that is a stripe of rows.
+  __device__ static __forceinline__ void compute_stripe(const DeviceProblem& q,
+                                                        const WarpTiles& tiles,
+                                                        const RowDistribution& rows, const T* left,
+                                                        const T* right, T* out) {
+    const int task = tiles.task();
+    if (!tiles.exists(task)) return;
+    const Stripe stripe = rows.stripe(task);
+    if (stripe.first == stripe.end) return;  // an unused task
+    tiles.for_each<kLeftMats, kRightMats>(
+        q, left, right, [&](const PairGroup<T>& pairs, const WarpColumns& columns) {
+          WarpTile tile;
+          tile.add(pairs, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
+          // The sums are added if the overlap has several stripes.
+          if (stripe.whole) {
+            tile.write(q, pairs, columns, stripe.row, 1, out);
+          } else {
+            tile.template write<true>(q, pairs, columns, stripe.row, 1, out);
+          }
+        });
+  }
+
+ private:
   // Adds the products of left rows [begin, end) to the sums; `sy` is the shift of the first
   // overlap.
   __device__ __forceinline__ void add(const PairGroup<T>& pairs, const WarpColumns& at, int sy,
@@ -115,18 +151,6 @@ class WarpTile {
     }
   }
 
-  // Writes the sums of a stripe, or adds them if the overlap has several stripes.
-  __device__ __forceinline__ void write_stripe(const DeviceProblem& q, const PairGroup<T>& pairs,
-                                               const WarpColumns& at, const Stripe& stripe,
-                                               T* out) const {
-    if (stripe.whole) {
-      write(q, pairs, at, stripe.row, 1, out);
-    } else {
-      write<true>(q, pairs, at, stripe.row, 1, out);
-    }
-  }
-
- private:
   static constexpr int kRightRows = kOverlaps + kLeftRows - 1;
   static constexpr int kFmas = kLeftMats * kRightMats * kOverlaps * kLeftRows;
   // Unrolled steps: enough shuffles in flight for an SM with one warp, and little waste on the last

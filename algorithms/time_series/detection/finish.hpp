@@ -78,7 +78,7 @@ __device__ __forceinline__ void select_digits(const Products& p, int shift, bool
         counts[i] = 0;
       }
       const std::uint32_t all = warp::reduce_add(sum);
-      const std::uint32_t up_to = warp::scan_add(sum);
+      const std::uint32_t up_to = warp::scan_add(sum, lane);
       const bool begins = shift == 24;
       const std::uint32_t middle = k == 0 ? (all > 0 ? all - 1 : 0) / 2 : all / 2;
       const std::uint32_t rank = begins ? middle : selection.rank[k];

@@ -192,7 +192,7 @@ __device__ __forceinline__ void list_scores(Sums& sums, const Factors& factors, 
     mine += score_of(sum, factor, limit) >= least[half];
   });
   if (!warp::any(mine > 0)) return;
-  const int up_to = warp::scan_add(mine);
+  const int up_to = warp::scan_add(mine, warp::lane());
   Count slot = 0;
   if (warp::lane() == warp::kSize - 1) slot = atomic_add(counter, static_cast<Count>(up_to));
   slot = warp::shuffle(slot, warp::kSize - 1) + static_cast<Count>(up_to - mine);

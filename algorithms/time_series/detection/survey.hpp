@@ -267,7 +267,7 @@ __global__ void __launch_bounds__(warp::kSize) brackets_kernel(Question asked, M
     mine[i] = bin < Survey::kBins ? bins[bin] : 0;
     sum += mine[i];
   }
-  std::uint32_t here = warp::scan_add(sum) - sum;
+  std::uint32_t here = warp::scan_add(sum, lane) - sum;
 #pragma unroll
   for (int i = 0; i < kOfLane; ++i) {
     const int bin = lane * kOfLane + i;

@@ -19,13 +19,13 @@ __device__ __forceinline__ ThreadSums sums_of_threads(std::int32_t mine, std::in
   static_assert(kWarps <= warp::kSize && kWarps % 2 == 0);
   XCORR_SHARED(std::int32_t, of_warp, 2 * kWarps);
   const int lane = warp::lane(), warp = static_cast<int>(threadIdx.x) / warp::kSize;
-  const std::int32_t of_lane = warp::scan_add(mine), all = warp::reduce_add(other);
+  const std::int32_t of_lane = warp::scan_add(mine, lane), all = warp::reduce_add(other);
   if (lane == warp::kSize - 1) {
     of_warp[2 * warp] = of_lane;
     of_warp[2 * warp + 1] = all;
   }
   block::barrier();
-  const std::int32_t warps = warp::scan_add(lane < kWarps ? of_warp[2 * lane] : 0);
+  const std::int32_t warps = warp::scan_add(lane < kWarps ? of_warp[2 * lane] : 0, lane);
   const std::int32_t warps_before = warp::shuffle(warps, warp - 1);
   return {of_lane - mine + (warp > 0 ? warps_before : 0), warp::shuffle(warps, kWarps / 2 - 1),
           warp::reduce_add(lane < kWarps ? of_warp[2 * lane + 1] : 0)};
