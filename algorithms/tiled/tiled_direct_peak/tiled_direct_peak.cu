@@ -37,8 +37,7 @@
 #include <array>
 
 #include "algorithms/blocks/workspace.hpp"
-#include "algorithms/tiled/staging.hpp"
-#include "algorithms/tiled/tile_walk.hpp"
+#include "algorithms/tiled/panels.hpp"
 #include "algorithms/tiled/tiled_direct_peak/centre.hpp"
 #include "algorithms/tiled/tiled_direct_peak/combine.hpp"
 #include "algorithms/tiled/tiled_direct_peak/epilogue.hpp"
@@ -74,43 +73,8 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
   sharing.sx_base -= col * a.rectangles.shared_cols;
   const TilePosition<kRows, kCols> at(q, sharing, pairs, block, shared);
 
-  StageSource lefts = {left + pairs.left_first * q.left_size, q.left_size, q.left_cols};
-  StageSource rights = {right + pairs.right_first * q.right_size, q.right_size, q.right_cols};
-  lefts.aligned = t.left_aligned;
-  rights.aligned = t.right_aligned;
-  rights.end_row = q.right_rows;
   RegisterTile<kRows, kCols> tile;
-#pragma unroll 1
-  for (int y0 = at.first_y; y0 < at.end_y; y0 += t.panel_rows) {
-    const int y1 = smaller(y0 + t.panel_rows, at.end_y);
-    lefts.first_row = y0;
-    lefts.end_row = y1;
-    const int pad_cols = at.col_lanes * kCols;
-    const TileRows<kRows, kCols> rows(q, t, at, y0, y1);
-#pragma unroll 1
-    for (int x0 = at.first_x; x0 < at.end_x; x0 += t.panel_cols) {
-      const int x1 = smaller(x0 + t.panel_cols, at.end_x);
-      const int right_col = larger(x0 + at.block_sx, -pad_cols);
-      const int right_col_end = smaller(x0 + chunk_up(x1 - x0) + at.block_sx + at.block_cols,
-                                        chunk_up(q.right_cols) + pad_cols);
-      block::barrier();
-      const int chunks = chunk_up(x1 - x0) / kChunk;
-      const int right_chunks = (right_col_end - right_col) / kChunk;
-      const auto copy = [&](const StageSource& source, const Stage<4>::Target& target) {
-        Stage<4> stage(source, target, at.thread, kTileThreads,
-                       [&](unsigned n) { return n / static_cast<unsigned>(target.chunks); });
-        while (stage.more()) stage.load(), stage.store();
-      };
-      copy(lefts, {shared, t.left_stride, t.left_pitch, pairs.left_count, y0 - (kRows - 1),
-                   y1 - y0 + 2 * (kRows - 1), x0, chunks});
-      copy(rights, {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count,
-                    rows.right_row, rows.right_end - rows.right_row, right_col, right_chunks});
-      block::barrier();
-      if (!at.works || rows.steps <= 0) continue;
-      rows.add(tile, q, at, x0, x1, rows.left,
-               [&](int x) { return rows.right + (x + at.my_sx - right_col); });
-    }
-  }
+  add_panels(tile, q, t, pairs, at, left, right, shared);
   if (a.request.kind == ResultKind::surface) {
     write_tiles(q, t, pairs, at, tile, shared, out);
   } else {
