@@ -24,8 +24,7 @@ XCORR_VARIANT({
     .scores = {ScoreKind::product, ScoreKind::zncc},
     .results = {ResultKind::surface, ResultKind::peak},
     .supports = pearson_supports,
-    .workspace_bytes =
-        [](const PlanRequest& request) { return PearsonMemory(request, Workspace(nullptr)).bytes; },
+    .workspace_bytes = pearson_workspace_bytes,
     .plan = make_plan<PearsonPlan<true>>,
 });
 

@@ -149,15 +149,13 @@ struct DirectLayout {
   std::size_t shared_bytes = 0;
 };
 
-bool is_peak(const Problem& q) { return q.fields.result.kind == ResultKind::peak; }
-
 // The workspace of a point. Constructed on a null workspace it gives the size in bytes.
 struct DirectMemory {
   DirectMemory(const PlanRequest& request, const DirectLayout& layout, Workspace workspace)
       : of_templates(template_memory(request.problem, workspace, layout.areas)) {
     const Problem& q = request.problem;
     const int parts = layout.shape.parts;
-    if (is_peak(q)) search = PeakSearchPlan(q, 0, workspace);
+    if (asks_peak(q)) search = PeakSearchPlan(q, 0, workspace);
     if (parts > 1) sums = workspace.take<float>(parts * q.out_elements());
     if (has_window_parts(q, parts)) {
       windows.part_rows = static_cast<int>(
@@ -205,7 +203,7 @@ class TemplateDirectPlan final : public DevicePlan<float> {
  private:
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     launches_.begin(call);
-    const bool peak = is_peak(problem_), parts = a_.shape.parts > 1;
+    const bool peak = asks_peak(problem_), parts = a_.shape.parts > 1;
     const WindowParts& windows = memory_.windows;
     float* const out = peak ? memory_.search.surfaces() : arrays.out;
     a_.units = a_.memory.units != nullptr ? a_.memory.units : arrays.left;
@@ -259,9 +257,7 @@ double most_terms_of_ncc(const Problem& q) {
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = templates_fit(q); !fit) return fit;
-  if (is_peak(q)) {
-    if (const Support fit = PeakSearchPlan::supports(q); !fit) return fit;
-  }
+  if (const Support fit = PeakSearchPlan::supports(q); !fit) return fit;
   if (const Support fit = TemplateFactors::supports(q); !fit) return fit;
   if (request.params.get_int("row_parts") > std::max<Index>(q.left.rows / 4, 1)) {
     return no("row_parts: less than 4 rows of the template in each");
