@@ -33,14 +33,12 @@
 #include "algorithms/device/matrix.hpp"
 #include "algorithms/device/memory.hpp"
 #include "algorithms/time_series/series_shape.hpp"
+#include "algorithms/time_series/tuning.hpp"
 
 namespace xcorr::time_series {
 
-inline constexpr int kGroup = 16;     // templates per product
-inline constexpr int kColumns = 8;    // shifts per product
-inline constexpr int kMostWarps = 8;  // per block
-// Max samples of a panel.
-inline constexpr int kMostPanel = static_cast<int>(small_if_emulated(512, 80));
+inline constexpr int kGroup = 16;   // templates per product
+inline constexpr int kColumns = 8;  // shifts per product
 
 // How a launch divides a problem. Set on the host, passed to the kernel by value.
 struct Cut {
@@ -211,7 +209,7 @@ constexpr int kResidentBlocks = std::clamp(256 / (kTiles * Maths::kRegisters + 3
 
 // Blocks consist of whole warps. The tiles of shifts are along x, the groups of templates along y.
 template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
+__global__ void __launch_bounds__(Tuning::kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
     time_series_kernel(Series q, Cut cut, const float* __restrict__ left,
                        const float* __restrict__ right, float* __restrict__ out) {
   constexpr int kShifts = kTiles * kColumns;

@@ -37,6 +37,7 @@
 #include "algorithms/device/matrix.hpp"
 #include "algorithms/device/memory.hpp"
 #include "algorithms/time_series/series_shape.hpp"
+#include "algorithms/time_series/tuning.hpp"
 
 namespace xcorr::time_series {
 
@@ -44,8 +45,6 @@ inline constexpr int kWarpgroup = 128, kWarpgroups = 2;
 inline constexpr int kProductRows = 64;
 inline constexpr int kBlockTemplates = 16;
 inline constexpr int kPartBytes = 16, kPartWords = 4;
-// Max columns of the left matrix in shared memory.
-inline constexpr int kMostColumns = static_cast<int>(small_if_emulated(576, 96));
 
 // Shifts of a tile.
 template <typename Maths, int kSpread>
@@ -74,7 +73,7 @@ WarpgroupLayout warpgroup_layout(const SeriesShape& q) {
   WarpgroupLayout l{Series(q)};
   l.tiles = ceil_div(l.shifts, kTileShifts<Maths, kSpread>);
   l.steps = ceil_div(l.length + kSpread - 1, Maths::kStep);
-  l.panel_steps = std::min(l.steps, kMostColumns / Maths::kStep);
+  l.panel_steps = std::min(l.steps, Tuning::kMostColumns / Maths::kStep);
   l.samples = kTileShifts<Maths, kSpread> - kSpread + l.steps * Maths::kStep;
   // Eight neighbouring parts of the signal lie in different banks.
   l.plane = ceil_div(l.samples, kSpread * 8) * 8 + 8 / std::min(kPlanes, 8);
@@ -344,7 +343,7 @@ struct PlainPart {
 };
 
 template <typename Maths, int kSpread>
-__global__ void __launch_bounds__(kWarpgroups* kWarpgroup, 2)
+__global__ void __launch_bounds__(kWarpgroups* kWarpgroup, Tuning::kWarpgroupBlocks)
     warpgroup_kernel(WarpgroupLayout q, const float* __restrict__ left,
                      const float* __restrict__ right, float* __restrict__ out) {
   each_task<Maths, kSpread>(

@@ -24,7 +24,6 @@
 namespace xcorr::time_series {
 
 inline constexpr int kRun = 16;  // shifts per thread
-inline constexpr int kFactorThreads = static_cast<int>(small_if_emulated(128, 32));
 
 template <typename T>
 struct WindowSums {
@@ -344,11 +343,11 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kFactorThreads, 5)
+__global__ void __launch_bounds__(Tuning::kFactorThreads, Tuning::kFactorBlocks)
     factors_kernel(Series q, Question asked, Memory memory, int factors, const T* right) {
   wait_for_previous();
-  make_factors<kFactorThreads>(q, asked, memory, factors, Rows<T>{right, q.pitch},
-                               static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
+  make_factors<Tuning::kFactorThreads>(q, asked, memory, factors, Rows<T>{right, q.pitch},
+                                       static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
 }
 
 }  // namespace xcorr::time_series

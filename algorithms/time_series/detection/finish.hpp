@@ -172,7 +172,8 @@ __device__ __forceinline__ void find_thresholds(const Products& p, const WarpSha
 }
 
 template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(kMostWarps * 32, 1) finish_kernel(Products p, WarpShape shape) {
+__global__ void __launch_bounds__(Tuning::kMostWarps * 32, 1)
+    finish_kernel(Products p, WarpShape shape) {
   wait_for_previous();
   AboveHeader* const header = p.asked.header;
   const std::uint32_t candidates = p.memory.state->candidates;

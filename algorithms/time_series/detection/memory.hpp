@@ -13,10 +13,6 @@
 
 namespace xcorr::time_series {
 
-// Samples per mean, and chunks per block of the preparation.
-inline constexpr int kChunk = static_cast<int>(small_if_emulated(1024, 64));
-inline constexpr int kChunksOfBlock = 8;
-
 // The coarse histogram of the distances of scores from Memory::centres: 16 bins for each power of
 // two down to 2^-12, for both signs. Without the centre all ncc scores of a signal with a large
 // mean, near 0.75 for example, would fall into two or three bins.

@@ -54,8 +54,8 @@ void correlate_in_chunks(const ChunkLayout& at, const ChunkMemory& memory, const
   const SeriesShape& s = at.series;
   const int points = static_cast<int>(at.segments.points), pitch = static_cast<int>(at.pitch);
   const auto fill = [&](const RowSource& from, Index rows, float* to) {
-    launch(fill_rows, row_grid(at.pitch, rows), dim3(kRowThreads), 0, call.stream, from, rows,
-           points, pitch, to);
+    launch(fill_rows, row_grid(at.pitch, rows), dim3(Tuning::kRowThreads), 0, call.stream, from,
+           rows, points, pitch, to);
   };
   const auto as_bins = [](float* rows) { return reinterpret_cast<Bin*>(rows); };
 
@@ -71,15 +71,15 @@ void correlate_in_chunks(const ChunkLayout& at, const ChunkMemory& memory, const
     call.phase("forward");
     transforms.forward(memory.segments, call.stream);
     call.phase("hadamard");
-    launch(multiply_rows, row_grid(at.bins, at.chunk, kTemplateGroups), dim3(kRowThreads), 0,
-           call.stream, as_bins(memory.templates), as_bins(memory.segments),
+    launch(multiply_rows, row_grid(at.bins, at.chunk, kTemplateGroups), dim3(Tuning::kRowThreads),
+           0, call.stream, as_bins(memory.templates), as_bins(memory.segments),
            as_bins(memory.products), static_cast<int>(at.bins), s.templates, s.channels, at.chunk,
            1.0f / static_cast<float>(points));
     call.phase("inverse");
     transforms.inverse(memory.products, call.stream);
     call.phase("rest");
-    launch(store_rows, row_grid(at.segments.valid, at.chunk, kTemplateGroups), dim3(kRowThreads), 0,
-           call.stream, memory.products, pitch, s.templates, at.chunk,
+    launch(store_rows, row_grid(at.segments.valid, at.chunk, kTemplateGroups),
+           dim3(Tuning::kRowThreads), 0, call.stream, memory.products, pitch, s.templates, at.chunk,
            static_cast<int>(at.segments.valid), s.shifts - first, s.shifts,
            call.outs<float>() + first);
   }

@@ -4,10 +4,9 @@
 #pragma once
 
 #include "algorithms/blocks/plan.hpp"
+#include "algorithms/time_series/tuning.hpp"
 
 namespace xcorr::time_series {
-
-constexpr int kRowThreads = 256;
 
 // Rows of samples in memory: `per_source` rows begin `step` samples apart in each source of `count`
 // samples; sources are `source_pitch` apart.
@@ -18,9 +17,9 @@ struct RowSource {
 };
 
 // to[row][x] = sample x of the row, 0 beyond the end of the source and beyond n.
-static __global__ void __launch_bounds__(kRowThreads)
+static __global__ void __launch_bounds__(Tuning::kRowThreads)
     fill_rows(RowSource from, Index rows, int n, int pitch, float* to) {
-  const int x = static_cast<int>(blockIdx.x) * kRowThreads + static_cast<int>(threadIdx.x);
+  const int x = static_cast<int>(blockIdx.x) * Tuning::kRowThreads + static_cast<int>(threadIdx.x);
   if (x >= pitch) return;
   for (Index row = blockIdx.y; row < rows; row += gridDim.y) {
     const Index source = row / from.per_source, at = (row - source * from.per_source) * from.step;
@@ -34,10 +33,11 @@ struct alignas(8) Bin {
 };
 
 // products[i][k] = scale * sum over c of conj(templates[i][c]) * segments[c][k], bin by bin.
-static __global__ void __launch_bounds__(kRowThreads)
+static __global__ void __launch_bounds__(Tuning::kRowThreads)
     multiply_rows(const Bin* templates, const Bin* segments, Bin* products, int bins,
                   Index template_count, Index channels, Index segment_count, float scale) {
-  const int bin = static_cast<int>(blockIdx.x) * kRowThreads + static_cast<int>(threadIdx.x);
+  const int bin =
+      static_cast<int>(blockIdx.x) * Tuning::kRowThreads + static_cast<int>(threadIdx.x);
   if (bin >= bins) return;
   for (Index k = blockIdx.y; k < segment_count; k += gridDim.y) {
     for (Index i = blockIdx.z; i < template_count; i += gridDim.z) {
@@ -55,10 +55,10 @@ static __global__ void __launch_bounds__(kRowThreads)
 
 // Copies the first `valid` scalars of row (i, k) to the outputs k * valid + x of template i, up to
 // `count` outputs. Templates are `out_pitch` outputs apart.
-static __global__ void __launch_bounds__(kRowThreads)
+static __global__ void __launch_bounds__(Tuning::kRowThreads)
     store_rows(const float* rows, int pitch, Index template_count, Index segment_count, int valid,
                Index count, Index out_pitch, float* out) {
-  const int x = static_cast<int>(blockIdx.x) * kRowThreads + static_cast<int>(threadIdx.x);
+  const int x = static_cast<int>(blockIdx.x) * Tuning::kRowThreads + static_cast<int>(threadIdx.x);
   if (x >= valid) return;
   for (Index k = blockIdx.y; k < segment_count; k += gridDim.y) {
     const Index at = k * valid + x;
@@ -71,8 +71,8 @@ static __global__ void __launch_bounds__(kRowThreads)
 
 // A grid for rows of `length` elements: x along the row, y and z over rows.
 inline dim3 row_grid(Index length, Index along_y, Index along_z = 1) {
-  return dim3(static_cast<unsigned>(ceil_div<Index>(length, kRowThreads)), grid_extent(along_y),
-              grid_extent(along_z));
+  return dim3(static_cast<unsigned>(ceil_div<Index>(length, Tuning::kRowThreads)),
+              grid_extent(along_y), grid_extent(along_z));
 }
 
 }  // namespace xcorr::time_series

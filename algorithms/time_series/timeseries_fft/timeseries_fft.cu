@@ -75,7 +75,7 @@ template <int kN>
 GroupShape group_shape() {
   using T = SegmentTransform<kN>;
   const Index fixed = shared_elements<T>(0) * Index{sizeof(Complex)};
-  return {kThreads<T>, T::P::groups, fixed, shared_elements<T>(1) * Index{sizeof(Complex)} - fixed};
+  return {kThreads<T>, T::groups, fixed, shared_elements<T>(1) * Index{sizeof(Complex)} - fixed};
 }
 GroupShape group_shape(int points) {
   GroupShape found;
