@@ -38,14 +38,16 @@ constexpr int kMostWarps = 16;
 
 // The division of a problem among warps and blocks. Set on the host, passed to the kernel by value.
 struct Shares : Extents {
-  int sy_base, sx_base;      // shift of the first tile
-  int tile_rows, tile_cols;  // tiles in the window
-  int units;                 // per pair: tiles, or groups of four tiles
+  using Extents::Extents;
+  int sy_base = 0, sx_base = 0;      // shift of the first tile
+  int tile_rows = 0, tile_cols = 0;  // tiles in the window
+  int units = 0;                     // per pair: tiles, or groups of four tiles
   Divider unit_cols, rights_per_left;
-  std::uint32_t rights_back;                         // n-to-m: the rights start again for each left
-  int threads_log, left_width_log, right_width_log;  // threads of a block; chunks of a staged row
-  int left_pitch, right_pitch, rights_at;            // in shared memory
-  bool left_aligned, right_aligned;
+  std::uint32_t rights_back = 0;  // n-to-m: the rights start again for each left
+  // Threads of a block; chunks of a staged row.
+  int threads_log = 0, left_width_log = 0, right_width_log = 0;
+  int left_pitch = 0, right_pitch = 0, rights_at = 0;  // in shared memory
+  bool left_aligned = false, right_aligned = false;
 };
 
 // Stages rows x cols elements with halo rows and columns of zeros around them. Each thread has one
@@ -290,7 +292,7 @@ const SplitKernel& kernel_of(const Params& params) {
 // The division of a problem for a point.
 struct SplitWork {
   explicit SplitWork(const PlanRequest& request)
-      : kernel(kernel_of(request.params)), s{Extents(request.problem)} {
+      : kernel(kernel_of(request.params)), s(request.problem) {
     const Problem& q = request.problem;
     const auto pitch = [](Index cols) { return ceil_div<Index>(cols, kChunk) * kChunk; };
     const Index left_pitch = pitch(q.left.cols);

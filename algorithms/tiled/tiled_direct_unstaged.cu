@@ -31,10 +31,11 @@ constexpr int kMostWarps = 4;
 
 // The division of a problem into tiles. Set on the host, passed to the kernel by value.
 struct Tiles : Extents {
-  int sx_base;    // shift of the first column of tiles
-  int tile_rows;  // in the window
+  using Extents::Extents;
+  int sx_base = 0;    // shift of the first column of tiles
+  int tile_rows = 0;  // in the window
   Divider tile_cols;
-  int rights_back;  // n-to-m: the rights start again for each left
+  int rights_back = 0;  // n-to-m: the rights start again for each left
 };
 
 __device__ __forceinline__ Chunk load_or_zero(const float* address, bool exists) {
@@ -151,7 +152,7 @@ const std::array<TileKernel<Kernel>, 3> kKernels = {{
 class UnstagedPlan final : public DevicePlan<float> {
  public:
   explicit UnstagedPlan(const PlanRequest& request)
-      : DevicePlan(request.problem), t_{Extents(request.problem)} {
+      : DevicePlan(request.problem), t_(request.problem) {
     const Problem& q = request.problem;
     const TileKernel<Kernel>& tile = kernel_of(kKernels, request);
     const int warps = request.params.get_int("warps_per_block");

@@ -55,11 +55,12 @@ inline constexpr int kTileShifts =
 
 // Lengths of the operands in shared memory. Set on the host, passed to the kernel by value.
 struct WarpgroupLayout : Series {
-  int tiles;                       // tiles of shifts
-  int steps, panel_steps;          // steps of a channel (K) and of a panel
-  int samples;                     // samples of a channel that a block needs
-  int plane;                       // parts of a plane
-  int channel_words, panel_words;  // of a channel per block, of a panel per warpgroup
+  using Series::Series;
+  int tiles = 0;                           // tiles of shifts
+  int steps = 0, panel_steps = 0;          // steps of a channel (K) and of a panel
+  int samples = 0;                         // samples of a channel that a block needs
+  int plane = 0;                           // parts of a plane
+  int channel_words = 0, panel_words = 0;  // of a channel per block, of a panel per warpgroup
 
   std::size_t bytes() const {
     return sizeof(std::uint32_t) *
@@ -70,7 +71,7 @@ struct WarpgroupLayout : Series {
 template <typename Maths, int kSpread>
 WarpgroupLayout warpgroup_layout(const SeriesShape& q) {
   constexpr int kPlanes = kSpread / Maths::kPart;
-  WarpgroupLayout l{Series(q)};
+  WarpgroupLayout l(q);
   l.tiles = ceil_div(l.shifts, kTileShifts<Maths, kSpread>);
   l.steps = ceil_div(l.length + kSpread - 1, Maths::kStep);
   l.panel_steps = std::min(l.steps, Tuning::kMostColumns / Maths::kStep);

@@ -1,11 +1,8 @@
 // The tasks of a warp or a block that computes one output: the position of the output, and the walk
 // of its lanes over the flattened overlap (paper section 4.4, thesis 3.6).
 //
-// At 16 x 16 an overlap has 64 products on average, two per lane. The instructions of a lane before
-// its first load then take longer than the products. Therefore the outputs of a pair are numbered,
-// and a multiplication splits a number into row and column. The first element of a lane and its
-// step come from a table in the kernel's parameters. A step is an addition, and a subtraction if it
-// passes the end of a row.
+// At 16 x 16 an overlap has 64 products on average, two per lane, so that the instructions before a
+// lane's first load take longer than the products. README.md says how they are kept few.
 #pragma once
 
 #include <algorithm>

@@ -1,16 +1,11 @@
 // Warp-per-overlap (paper section 4.4, thesis 3.6.1): a warp computes one output. Derived from
-// overlap_wise, where a thread does. The overlap is flattened, lane t takes products t, t + 32, t +
-// 64 and so on, and shuffles add the sums of the lanes. There are 32 times as many threads, so that
-// a problem of few outputs fills the GPU. Nothing is reused, and each product needs two loads.
+// overlap_wise, where a thread does. The overlap is flattened, lane t takes products t, t + 32 and
+// so on, and shuffles add the sums of the lanes. There are 32 times as many threads, so that a
+// problem of few outputs fills the GPU. Nothing is reused, and each product needs two loads.
 // Therefore warp_shuffle is faster for large problems.
 //
-// The walk needs no division: 32 elements further are 32 / w rows and 32 % w columns further, and
-// one more row if that passes the end of a row of w columns.
-//
-// Forms: all; fp32, fp64.
-// Parameters, run-time:
-//   overlaps_per_block  4, 16, 32  warps of a block; few warps spread evenly over the SMs, more
-//                                  warps need fewer blocks
+// overlaps_per_block is the number of warps of a block: few warps spread evenly over the SMs, more
+// warps need fewer blocks.
 // Limits: at most 2^30 rows or columns of a matrix, 2^31 - 1 pairs, and 2^31 - 1 outputs of a pair.
 // Measured (H200, 8:8 n-to-m, 64 x 64): 14 instructions for each FMA, two of them loads. They are
 // issued in 63 % of the cycles; the L1 pipe is busy in 66 %, the FMA pipe in 29 %.

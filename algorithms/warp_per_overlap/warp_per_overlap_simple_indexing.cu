@@ -3,12 +3,9 @@
 // of a warp are consecutive, and the next row needs one addition instead of five. If the width of
 // an overlap is not a multiple of 32, lanes idle in every row: half of them on average at 32 x 32.
 //
-// Forms: one-to-one; fp32.
-// Parameters, run-time:
-//   overlaps_per_block  4, 16, 32  warps of a block, as in warp_per_overlap
-// Limits: those of warp_per_overlap.
-// Measured (H200, one-to-one, 64 x 64): 14 instructions of a warp for each FMA, in which many lanes
-// idle; they are issued in 57 % of the cycles.
+// Parameters and limits: those of warp_per_overlap.
+// Measured (H200, one-to-one, 64 x 64): 14 instructions of a warp for each FMA, issued in 57 % of
+// the cycles.
 #include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 

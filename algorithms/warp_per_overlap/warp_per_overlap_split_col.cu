@@ -1,20 +1,10 @@
-// Warp-per-overlap with split-col (paper section 3.3): derived from warp_per_overlap_split_row,
-// which cuts each overlap into stripes of rows. Here it is cut into stripes of columns. A warp
-// computes one stripe of one output, and the stripes of an output are added atomically to an output
-// that every call clears first. An overlap of one stripe is written without addition; if all are,
-// nothing is cleared. Matrices are stored row by row, so that the lanes of a warp read narrow
+// Warp-per-overlap with split-col (paper section 3.3): warp_per_overlap_split_row with stripes of
+// columns in place of rows. Matrices are stored row by row, so that the lanes of a warp read narrow
 // pieces of many rows. The paper says that stripes of rows are better there; this variant measures
 // by how much.
 //
-// Forms: all; fp32.
-// Parameters, run-time:
-//   overlaps_per_block  4, 16, 32            warps of a block: here stripes, not outputs
-//   distribution        rectangle, triangle  how stripes are numbered (row_distribution.hpp, with
-//                                            rows and columns exchanged)
-//   cols_per_warp       1, 8, 16             columns of a stripe; one column of 32 rows is 32 pieces
-//                                            of memory, 16 columns are 2 or 3
-// Limits: those of warp_per_overlap; at most 2^30 stripes. Sums depend on the order of the
-// additions.
+// Parameters and limits: those of warp_per_overlap_split_row. One column of 32 rows is 32 pieces of
+// memory; 16 columns (cols_per_warp) are 2 or 3.
 #include "algorithms/blocks/row_distribution.hpp"
 #include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"

@@ -1,16 +1,13 @@
 // Warp-per-overlap with split-row (thesis 3.6.7, "work distribution"): derived from
 // warp_per_overlap, for problems whose outputs are too few to fill the GPU even with one warp each.
-// Each overlap is cut into stripes of rows, numbered as in split_row. A warp computes one stripe of
-// one output, and the stripes of an output are added atomically to an output that every call clears
-// first. An overlap of one stripe is written without addition; if all are, nothing is cleared.
+// Each overlap is cut into stripes of rows, numbered as in split_row (row_distribution.hpp). A warp
+// computes one stripe of one output, and the stripes of an output are added atomically to an output
+// that every call clears first. An overlap of one stripe is written without addition; if all are,
+// nothing is cleared.
 //
-// Forms: all; fp32.
-// Parameters, run-time:
-//   overlaps_per_block  4, 16, 32            warps of a block: here stripes, not outputs
-//   distribution        rectangle, triangle  how stripes are numbered (row_distribution.hpp)
-//   rows_per_warp       1, 8, 16             rows of a stripe; fewer rows make more warps, each
-//                                            with its index arithmetic, reduction and atomic
-//                                            addition
+// overlaps_per_block is the number of warps, here stripes, of a block. rows_per_warp is the number
+// of rows of a stripe: fewer rows make more warps, each with its index arithmetic, reduction and
+// atomic addition.
 // Limits: those of warp_per_overlap; at most 2^30 stripes. Sums depend on the order of the
 // additions.
 // Measured (H200, one-to-one, 128 x 128, 16 rows): 17 instructions of a warp for each FMA, issued

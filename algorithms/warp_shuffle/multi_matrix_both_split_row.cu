@@ -1,16 +1,8 @@
 // Multi-matrix-both with split-row (paper section 4.3.3): multi_matrix_both whose overlaps are cut
-// into stripes of rows as in split_row, for few matrices that do not fill the GPU. l r FMAs need 2
-// l + r shuffles. At the end of a stripe each lane makes l r atomic additions.
+// into stripes of rows as in split_row, for few matrices that do not fill the GPU. At the end of a
+// stripe each lane makes left_mats x right_mats atomic additions.
 //
-// Forms: n-to-m; fp32.
-// Parameters, compile-time:
-//   left_mats   1, 2, 4  l, as in multi_matrix_both
-//   right_mats  1, 2, 4  r, as in multi_matrix_both
-// Parameters, run-time:
-//   warps_per_block  4, 8                       warps of a block
-//   distribution     none, rectangle, triangle  as in split_row
-//   rows_per_thread  1, 4, 8, 16                as in split_row
-// Limits: those of split_row and multi_matrix_both.
+// Parameters and limits: those of split_row and multi_matrix_both.
 // Measured (H200, 32:32, 64 x 64, l = r = 4, 4 rows): the shuffle pipe is busy in 94 % of the
 // cycles, the FMA pipe in 32 %.
 #include "algorithms/blocks/points.hpp"

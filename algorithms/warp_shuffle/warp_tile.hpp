@@ -4,10 +4,8 @@
 //
 // In a step to the next right column each left row moves by one in its buffer of 64 items (two
 // shuffles), and each right row is broadcast from the lane that loaded it (one shuffle). Then all
-// products of the tile are added: left row i of overlap o times right row i + o. With a left and b
-// right matrices, s overlaps and l left rows this is a b s l FMAs for 2 a l + b (s + l - 1)
-// shuffles: 1 : 3 if all are 1, r : r + 2 for r right matrices, l s : 3 l + s - 1 for grouped
-// overlaps, l r : 2 l + r for l left and r right matrices.
+// products of the tile are added: left row i of overlap o times right row i + o. README.md has the
+// ratios of FMAs to shuffles.
 //
 // Elements outside a matrix are zero in the buffers. Therefore edges, incomplete tiles and missing
 // matrices need no conditions in the steps. Only outputs that exist are written.
