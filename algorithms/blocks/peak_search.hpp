@@ -3,8 +3,7 @@
 //
 //   tops_kernel     the first largest output of each part of a surface; a kernel that computes
 //                   outputs may write these instead
-//   seconds_kernel  the largest local maximum of each part outside the 5 x 5 outputs around the
-//                   peak
+//   seconds_kernel  the largest local maximum of each part outside the 5 x 5 around the peak
 //   records_kernel  the record, one warp per pair
 #pragma once
 

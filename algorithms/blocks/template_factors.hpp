@@ -13,9 +13,8 @@
 // Therefore an outlier or an infinity leaves no error in windows that do not contain it. Columns
 // come first: a thread sums the windows of n rows of one column and stores the sums in shared
 // memory; then rows follow. Factors include the inverse of the power of two by which the values of
-// a frame are multiplied. A factor is kByDefinition if the window is so far from the pivot that its
-// squares lose digits, or if float32 sums of products are not precise enough. Then the kernel of
-// the sums calls score_by_definition().
+// a frame are multiplied. Where float64 sums lose digits, or float32 sums of products would, the
+// factor is kByDefinition, and the kernel of the sums calls score_by_definition().
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Templates in frames: the left matrices are templates, the right matrices frames that contain
-// them. At every shift of the window the whole template is in the frame. Therefore the least
-// overlap of scores has no effect, the mean and the norm of a template are the same at all shifts,
-// and the mean of a window cancels: the deviations of a template from its mean add up to 0, so that
+// Templates in frames: the left matrices are templates, the right matrices frames that contain them
+// at every shift of the window. Therefore the least overlap of scores has no effect, the mean and
+// the norm of a template are the same at all shifts, and the mean of a window cancels: the
+// deviations of a template from its mean add up to 0, so that
 //
 //   sum (l - mean of L) (r - mean of the window) = sum (l - mean of L) (r - pivot)
 //

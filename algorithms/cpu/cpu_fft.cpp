@@ -2,27 +2,23 @@
 //
 //   out = inverse(conj(forward(L)) * forward(R)),
 //
-// where both matrices are padded with zeros to P x Q, so that the circular correlation does not
-// wrap into the window. Derived from cpu_definition; the algorithm takes O(P Q log(P Q)) per pair.
-// Left spectra are used for all their rights, and in n-to-m right spectra for all lefts.
+// where both matrices are padded with zeros to P x Q, sizes 2^a 3^b 5^c 7^d, so that the circular
+// correlation does not wrap into the window (blocks/padding.hpp). Derived from cpu_definition. Left
+// spectra are used for all their rights, and in n-to-m right spectra for all lefts.
 //
 // The 2D transform consists of 1D transforms. Only those with nonzero input, or on the way back
 // with output in the window, are computed. A spectrum is stored in panels of kWidth columns, row
 // after row, so that the transforms of its columns read a few contiguous KiB. Rows are copied to
-// and from the panels in blocks of kRowBlock. P and Q are sizes 2^a 3^b 5^c 7^d that hold the
-// window (blocks/padding.hpp).
+// and from the panels in blocks of kRowBlock.
 //
-// Forms: all; fp32, fp64. Phases: forward with padding, hadamard, inverse with scaling and the
-// definition's layout. Planning: a plan for many calls is FFTW_MEASURE and takes seconds at most.
-// The harness plans without wisdom, so that the time is that of a first plan; a session plans with
-// the wisdom on disk (blocks/fftw_wisdom.hpp). A plan for a single call is FFTW_ESTIMATE.
-// Parameters, run-time:
-//   threads  1, all  over matrices if there are many, else over rows and panels of one matrix
+// Planning: a plan for many calls is FFTW_MEASURE and takes seconds at most. The harness plans
+// without wisdom, so that the time is that of a first plan; a session plans with the wisdom on disk
+// (blocks/fftw_wisdom.hpp). A plan for a single call is FFTW_ESTIMATE. With threads=all, threads
+// share out matrices if there are many, else rows and panels of one matrix.
 // Fields: all, pair by pair in float64 (fields_by_correlation.hpp). zncc and ncc need one
 // correlation and integral images, with masks six correlations. Boundary `circular` is a transform
-// of the size of the matrices, of any length, with one thread; score `phase` changes the magnitudes
-// of its spectrum. Plans of fields are FFTW_ESTIMATE, so that all plans of a problem give the same
-// bits.
+// of the size of the matrices, with one thread; score `phase` changes the magnitudes of its
+// spectrum. Plans of fields are FFTW_ESTIMATE, so that all plans of a problem give the same bits.
 // Workspace: in n-to-m, chunks of kSpectraBytes of spectra (if they do not all fit, rights are
 // transformed again for each chunk of lefts); in other forms chunks of kChunkBytes.
 // Limits: a single row is transformed by one thread; a short left matrix with a very long right

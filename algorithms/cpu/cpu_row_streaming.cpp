@@ -4,7 +4,7 @@
 // lanes. The paper stops there. Here a block of outputs (kRows shifts sy x kVectors vectors of
 // shifts sx) also stays in registers during the walk over the overlap: each right vector serves
 // kRows products and each left element kVectors products. With AVX2 these are 12 multiply-adds for
-// 3 + 4 loads. The symmetry of an autocorrelation is not used, since left and right differ here.
+// 3 + 4 loads.
 //
 // Each right matrix is copied between columns of zeros (inside compute, by each thread into its
 // part of the workspace), and rows outside the left matrix are replaced by a row of zeros, so that
@@ -12,17 +12,13 @@
 // columns) / 2 for each side of an overlap. Columns are processed in blocks of kColumnBlock, so
 // that the rows in use stay in the L1 cache.
 //
-// In float32 a sum has at most kProductsOfASum products. These sums are added with compensation:
-// the rounding error of each addition is carried to the next. Therefore outputs of any length
-// satisfy the bound of the check.
+// In float32 a sum has at most kProductsOfASum products. These sums are added with compensation, so
+// that outputs of any length satisfy the bound of the check. SIMD: vector types of GCC and Clang,
+// compiled once per instruction set (AVX-512, AVX2 + FMA, and the baseline of the architecture:
+// SSE2, NEON) and chosen at run time.
 //
-// SIMD: vector types of GCC and Clang, compiled once per instruction set (AVX-512, AVX2 + FMA, and
-// the baseline of the architecture: SSE2, NEON) and chosen at run time.
-//
-// Forms: all; fp32, fp64. The order of the additions of an output is the same for any number of
-// threads.
-// Parameters, run-time:
-//   threads  1, all  tasks are blocks of sy of a pair, or whole pairs if there are many
+// With threads=all, tasks are blocks of sy of a pair, or whole pairs if there are many. The order
+// of the additions of an output is the same for any number of threads.
 // Fields: all but score `phase`, pair by pair in float64 (fields_by_correlation.hpp). ncc and zncc
 // stream six times. For boundary `circular` the right matrix is continued periodically, so that the
 // left matrix lies inside it at every shift.

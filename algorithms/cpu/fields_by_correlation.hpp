@@ -2,9 +2,9 @@
 // pair, for variants with a fast correlation. It uses float64 copies (dense_copy.hpp) and rounds
 // the result.
 //
-// product, covariance, phase: one correlation of the copies.
-// ncc, zncc: sums over the valid pixels of each overlap, each of which is a correlation (Padfield
-// 2012). With l, r the copies and v, w their masks of 0 and 1:
+// product, covariance, phase: one correlation of the copies. ncc, zncc: sums over the valid pixels
+// of each overlap, each of which is a correlation (Padfield 2012). With l, r the copies and v, w
+// their masks of 0 and 1:
 //
 //   n = v * w   S_l = l * w   S_r = v * r   S_ll = l^2 * w   S_rr = v * r^2   S_lr = l * r
 //   score = (S_lr - S_l S_r / n) / sqrt((S_ll - S_l^2 / n) (S_rr - S_r^2 / n))
@@ -12,11 +12,10 @@
 // and without the terms in S_l and S_r for ncc. Without masks n is known, and a variant may request
 // integral images for the other sums of one side.
 //
-// Sums are relative to the mean of the matrix, so that an offset cancels before it is squared. The
-// values of an overlap may still differ little from each other, compared with the matrix: if an
-// outlier or a nodata fill is outside, this is so in all overlaps without it. Then the sum of
-// squares has lost digits. It is recognised by its size, and the score is computed from the
-// original pixels (overlap_score.hpp).
+// Sums are relative to the mean of the matrix, so that an offset cancels before it is squared. If
+// an outlier or a nodata fill is outside an overlap, its values may still differ little compared
+// with the matrix. Then the sum of squares has lost digits. It is recognised by its size, and the
+// score is computed from the original pixels (overlap_score.hpp).
 #pragma once
 
 #include <algorithm>

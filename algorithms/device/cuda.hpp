@@ -1,17 +1,12 @@
-// The vocabulary of CUDA kernels. Its main headers are this one (threads, warps, blocks, shared
-// memory), launch.hpp (launches and queries of the host), memory.hpp (ordered atomics, loads past
-// the L1 cache, asynchronous copies) and, for tensor cores, matrix.hpp. The vocabulary holds every
-// intrinsic, all PTX and every condition on the emulation; a test finds any elsewhere.
+// The vocabulary of CUDA kernels: this header (threads, warps, blocks, shared memory), launch.hpp
+// (launches and queries of the host), memory.hpp (ordered atomics, loads past the L1 cache,
+// asynchronous copies) and, for tensor cores, matrix.hpp. README.md says how a kernel is written in
+// it.
 //
 // Under nvcc every name is the intrinsic. With XCORR_EMULATE defined (only in tests: the path of
 // tests/emulation/vocabulary.hpp) the same names work under a host compiler, with one fiber per
 // thread. Then a kernel is tested on every shape, under AddressSanitizer and with its barriers
 // checked, on a machine without a GPU (docs/design.md, Emulation).
-//
-// Besides these names a kernel uses ordinary CUDA C++: __global__, __device__, __forceinline__,
-// __launch_bounds__, threadIdx, blockIdx, blockDim, gridDim, dim3, #pragma unroll. A variant that
-// uses features without emulation (libraries, clusters, warpgroup products) sets
-// `.emulated = false`.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,9 @@
 // Launches, and queries of the host to a device: a part of the vocabulary that cuda.hpp includes.
+// DependentLaunches and GridLaunches below choose the attributes of the launches of a plan. Under
+// the emulation the first part of this header is in tests/emulation/vocabulary.hpp.
 //
 //   launch(kernel, grid, block, shared_bytes, stream, arguments...)
 //   launch({.cooperative = true}, kernel, grid, block, shared_bytes, stream, arguments...)
-//
-// DependentLaunches and GridLaunches below choose the attributes of the launches of a plan. Under
-// the emulation the first part of this header is in tests/emulation/vocabulary.hpp.
 #pragma once
 
 #ifdef XCORR_EMULATE

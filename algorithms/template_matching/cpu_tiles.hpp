@@ -3,25 +3,22 @@
 //
 // - A tile of the right matrix is copied less its pivot, so that an offset of the frame costs no
 //   digits. It has integral images of its values and squares in float64, and the correlator's data.
-// - A template is copied less its mean, so that the mean of the window cancels in the numerator:
-//   sum (l - mean l)(r - mean r) = sum (l - mean l)(r - any number).
+// - A template is copied less its mean, so that the mean of the window cancels in the numerator.
 // - The score is numerator / sqrt(sum (l - mean l)^2 (sum r^2 - (sum r)^2 / n)).
 // - If the sums of a window have lost digits, beside an outlier or in one mode of a bimodal tile,
 //   its score is computed by the definition, from the unchanged pixels.
 //
-// With a mask of the left side the sums of a window are correlations with that mask, two in
-// addition to the numerator. With one of the right side the sums of the template are correlations,
-// also two. With both, all of these and the count of pixels are (six: Padfield 2012). All
-// correlations are float64 then.
+// A mask of one side replaces the two sums of the other side by correlations, in float64. With both
+// masks the count of pixels is a correlation too: six with the numerator (Padfield 2012).
 //
 // A Correlator computes numerators:
 //   Correlator<C>(request, grid, threads, memory); doubles(...)         C: float or double
-//   left(slot, plane, values)             prepares a plane of a template
-//   right(thread, plane, values, part)    prepares a plane of a tile
-//   correlate(thread, slot, left plane, right plane, tile, out)    every output of a tile
-//   correlate_in_double(...)              the same in float64, from the unprepared planes
-//   kLeastShare     share of the sum of squares of a tile below which a window is computed by
-//                   the definition
+//   left(slot, plane, values)           prepares a plane of a template
+//   right(thread, plane, values, part)  prepares a plane of a tile
+//   correlate(...)                      every output of a tile, for one template
+//   correlate_in_double(...)            the same in float64, from the unprepared planes
+//   kLeastShare                         share of the sum of squares of a tile below which a window
+//                                       is computed by the definition
 // A plane of a template has kSlackRows rows of zeros before and after it. Behind a plane of a tile
 // as many rows and kSlack elements may be read, and behind the outputs as many rows may be written.
 #pragma once

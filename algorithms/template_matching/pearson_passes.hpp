@@ -7,12 +7,9 @@
 //   numerators    sum of template x (frame less that mean)            -> score
 //   both          sum, and sum of squares, of the frame less a pivot  -> 1 / the norm of the window
 //
-// The frame is read less a pivot, one per area of shifts (template_statistics.hpp). The score of a
-// window that is far from the pivot is computed again in float64.
-//
-// A thread has one shift; a block has one tile of the template and an area of shifts. Numerators
-// exist once per pair; everything else once per frame. Tiles at the right and at the bottom end are
-// narrower or shorter.
+// The frame is read less a pivot, one per area of shifts. A thread has one shift; a block has one
+// tile of the template and an area of shifts. Numerators exist once per pair; everything else once
+// per frame. Tiles at the right and at the bottom end are narrower or shorter.
 #pragma once
 
 #include "algorithms/blocks/template_factors.hpp"

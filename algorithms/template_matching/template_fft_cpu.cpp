@@ -1,23 +1,18 @@
 // Templates by the transform theorem on FFTW, with integral images in float64. Derived from
 // cpu_fft, which computes every score in float64, pair by pair, by transforms of the whole frame.
 //
-//   - The mean of the window cancels in the numerator, so the sliding-window paper's "prevents an
-//     efficient frequency domain implementation" does not hold: a score is one product of spectra
-//     and one inverse transform.
-//   - The frame is divided into tiles, each with its own pivot (cpu_tiles.hpp). So transforms may
-//     be float32 and stay in a cache. The spectrum of a tile serves all templates, and that of a
-//     template serves all tiles and frames. Of the sides that transform fast, a tile has those for
-//     which the predicted time of the whole frame is smallest.
-//   - With masks each sum is a product of spectra too, in float64.
+// - The mean of the window cancels in the numerator, so that the sliding-window paper's "prevents
+//   an efficient frequency domain implementation" does not hold: a score is one product of spectra
+//   and one inverse transform.
+// - The frame is divided into tiles, each with its own pivot (cpu_tiles.hpp), so that transforms
+//   may be float32 and stay in a cache. The spectrum of a tile serves all templates, and that of a
+//   template serves all tiles and frames. A tile has the sides for which the predicted time of the
+//   whole frame is smallest.
+// - With masks each sum is a product of spectra too, in float64.
 //
-// Covariance, at any shifts and with either boundary, is one transform of the whole matrices, which
-// has their size if they are circular. That is the problem of particle image velocimetry, with
-// views.
-//
-// Forms: all; fp32, fp64. Scores zncc, ncc, covariance; masks; views. Plans are FFTW_ESTIMATE, so
-// that all plans of a problem give the same bits.
-// Parameters, run-time:
-//   threads  1, all  over tiles, and over templates if there are few tiles
+// Covariance, at any shifts and with either boundary, is one transform of the whole matrices, as
+// particle image velocimetry needs. Plans are FFTW_ESTIMATE, so that all plans of a problem give
+// the same bits. threads=all spreads over tiles, and over templates if there are few tiles.
 // Limits: zncc and ncc need the template inside the frame at every shift (window `valid` or a part
 // of it). Templates along one signal are refused (family time_series).
 #include <fftw3.h>

@@ -3,29 +3,26 @@
 // templates at every position in a frame, by its definition. Derived from cpu_row_streaming in
 // three steps:
 //
-//   - The mean of the window cancels in the numerator. So scores need one correlation, with the
-//     template without its mean; cpu_row_streaming computes six.
-//   - The sums of a window come from integral images, in float64.
-//   - Products are float32, in SIMD blocks of outputs that stay in registers (below).
+// - Scores need one correlation, with the template without its mean; cpu_row_streaming computes
+//   six.
+// - The sums of a window come from integral images, in float64.
+// - Products are float32, in SIMD blocks of outputs that stay in registers (below).
 //
-// A surface is divided into tiles (cpu_tiles.hpp). Whatever a tile needs is computed once and
-// serves all templates, as the paper's averages and frame denominators do. A tile has its own
-// pivot. If the mean of a window is far from this pivot compared with its deviation, float32 would
-// lose digits: then the products of the tile are computed again in float64.
+// Whatever a tile of the surface needs is computed once and serves all templates (cpu_tiles.hpp).
+// If the mean of a window is far from the pivot of the tile compared with its deviation, the
+// products of the tile are computed again in float64.
 //
 // SIMD by row streaming: a vector of a row of the frame is multiplied by one template element in
 // all lanes, for kRows rows of outputs at once. Rows of zeros surround the template, so that the
 // loop over the rows of the frame has no branch. Lanes and rows beyond the tile are computed and
 // dropped. AVX-512, AVX2 with FMA or the baseline of the architecture is chosen at run time.
 //
-// Forms: all; fp32, fp64. Scores zncc, ncc (large templates in float64), and covariance in float64;
-// masks (all sums are then correlations in float64, three for one mask and six for two); views.
-// Parameters, run-time:
-//   threads  1, all  over tiles, and over templates if there are few tiles
+// Covariance, masks, and large templates with ncc are computed in float64. threads=all spreads over
+// tiles, and over templates if there are few tiles.
 // Limits: the left matrix is the template and lies inside the right one at every shift (window
 // `valid` or a part of it). Templates along one signal are refused (family time_series).
-// Measured limit: about 80 % of the peak rate of multiply-adds of one core at 64 x 64; small search
-// areas do not fill the vectors.
+// Measured: about 80 % of the peak rate of multiply-adds of one core at 64 x 64; small search areas
+// do not fill the vectors.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -5,32 +5,28 @@
 // them. It keeps the last left rows in registers, one for each row of the tile, so that one load of
 // a right row serves all rows of the tile.
 //
-// If there are enough pairs, the lanes of a warp have different pairs. All lanes then have the same
-// overlap, so that no step multiplies by the zeros outside it. If lanes have different shifts, all
-// lanes walk the rows and columns of the widest overlap among them. A block copies the matrices to
-// shared memory in panels. A panel has a few left columns over the whole height, and the right
-// columns that overlap them. Panels of fewer rows are used only if 4 columns over the whole height
-// do not fit, because each further panel of rows adds (tile rows - 1) steps.
+// If there are enough pairs, the lanes of a warp have different pairs and thus the same overlap, so
+// that no step multiplies by the zeros outside it. Lanes with different shifts walk the rows and
+// columns of the widest overlap among them. A block copies the matrices to shared memory in panels:
+// a few left columns over the whole height, and the right columns that overlap them. Panels of
+// fewer rows are used only if 4 columns over the whole height do not fit, because each further
+// panel of rows adds (tile rows - 1) steps.
 //
-// Forms: all; fp32.
-// Parameters, compile-time:
-//   overlap_tile  4x4, 4x8, 8x4  shifts per thread, sy x sx. In this order they have 21, 32, 43 FMAs
-//                                for each 16-byte access to shared memory, and 24, 16, 16 warps on
-//                                an SM
-//   sums          plain, blocked  tile 4x8 only. blocked adds sums of at most 252 products to
-//                                 compensated totals (blocked_sums.hpp), so that the error does not
-//                                 grow with the number of products. An infinite sum becomes NaN. A
-//                                 point does not name plain
-// Parameters, run-time:
-//   pairs_per_warp  1, 8, 32  pairs of a warp. In n-to-m, 32 are 4 lefts x 8 rights, or more lefts
-//                             where there are at most 4 rights. Low values make wider panels and
-//                             more blocks, so that a problem with few pairs also fills a GPU
-//   warps_across    1, 4, 8   how many of the 8 warps of a block lie side by side along sx. High
-//                             values write longer runs of an output row, but from narrower panels
+// Parameters:
+//   overlap_tile    shifts per thread, sy x sx. 4x4, 4x8 and 8x4 have 21, 32 and 43 FMAs for each
+//                   16-byte access to shared memory, and 24, 16 and 16 warps on an SM
+//   sums            tile 4x8 only. blocked adds sums of at most 252 products to compensated totals
+//                   (blocked_sums.hpp), so that the error does not grow with the number of
+//                   products. An infinite sum becomes NaN. A point does not name plain
+//   pairs_per_warp  in n-to-m, 32 are 4 lefts x 8 rights, or more lefts where there are at most 4
+//                   rights. Low values make wider panels and more blocks, so that a problem with
+//                   few pairs also fills a GPU
+//   warps_across    how many of the 8 warps of a block lie side by side along sx. High values write
+//                   longer runs of an output row, but from narrower panels
 // Limits: an infinity or a NaN may reach outputs whose overlaps do not contain it.
 // Measured (H200, 128:128 n-to-m, 64 x 64, tile 4x8): 37 TFLOP/s of useful work. The FMA pipe is
-// busy in 57 % of the cycles, and instructions are issued in 68 %. Barriers cause more stall cycles
-// than anything else, because a block does not compute while it copies a panel.
+// busy in 57 % of the cycles, and instructions are issued in 68 %. Barriers cause the most stall
+// cycles, because a block does not compute while it copies a panel.
 #include <array>
 
 #include "algorithms/tiled/blocked_sums.hpp"

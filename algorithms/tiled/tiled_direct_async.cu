@@ -13,13 +13,9 @@
 // and at most 16. If the whole height does not fit with two blocks per SM, one block gets all
 // shared memory.
 //
-// Forms: all; fp32.
-// Parameters, compile-time:
-//   overlap_tile  4x8, 8x4  as in tiled_direct; the ring of 8x4 is narrower, so its panels are
-//                           wider
-// Parameters, run-time:
-//   pairs_per_warp  1, 8, 32  as in tiled_direct; 32 stages 32 rights, in n-to-m 8
-//   warps_across    1, 4, 8   as in tiled_direct; 1 has the narrowest ring
+// Parameters: as in tiled_direct. The ring of tile 8x4 is narrower than that of 4x8, so that its
+// panels are wider. pairs_per_warp=32 stages 32 rights, in n-to-m 8. warps_across=1 has the
+// narrowest ring.
 // Limits: compute capability 8.0; an infinity or a NaN may reach outputs whose overlaps do not
 // contain it.
 // Measured (H200): 739 us for 1:32 at 128 x 128, where tiled_direct takes 1280 us. Its 122 (4x8)

@@ -9,14 +9,11 @@
 // sizes. Each block stages a whole pair with asynchronous copies, with zeros around the right
 // matrix.
 //
-// Forms: all; fp32. Intended for one-to-one and a few pairs: pairs share no data.
-// Parameters, compile-time:
-//   overlap_tile    2x4, 4x4, 4x8  11, 21, 32 FMAs for each access of 16 bytes; at 64 x 64 there
-//                                  are 2048, 1024, 512 tiles
-//   lanes_per_tile  32, 8          of tile 4x4 (2x4 has 32, 4x8 has 8): 16 shuffles for one tile,
-//                                  or 14 for four
-// Parameters, run-time:
-//   warps_per_block  4, 8, 16  more warps share the staged matrices; fewer warps use more SMs
+// Parameters:
+//   overlap_tile     2x4, 4x4 and 4x8 have 11, 21 and 32 FMAs for each access of 16 bytes; at 64 x
+//                    64 there are 2048, 1024 and 512 tiles
+//   lanes_per_tile   of tile 4x4 (2x4 has 32, 4x8 has 8): 16 shuffles for one tile, or 14 for four
+//   warps_per_block  more warps share the staged matrices; fewer warps use more SMs
 // Limits: a pair fits into the shared memory of a block; at most 65535 pairs; an infinity or a NaN
 // may reach outputs whose overlaps do not contain it.
 // Measured (H200, one pair of 64 x 64): the FMA pipe is busy in 35 % of the cycles, instructions

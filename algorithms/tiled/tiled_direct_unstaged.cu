@@ -4,13 +4,10 @@
 // global memory, 16 bytes at a time, several rows at once. Right rows stay in registers for all
 // left rows that need them. Shuffles add the sums of the lanes in a fixed order. Beyond the paper.
 //
-// Forms: all; fp32. Intended for few pairs of at most about 32 x 32. In larger problems several
-// warps of an SM read the same rows, and staging them once is faster.
-// Parameters, compile-time:
-//   overlap_tile  2x4, 4x4, 4x8  128, 64, 32 warps at 16 x 16: for one pair, several pairs, tens of
-//                                pairs
-// Parameters, run-time:
-//   warps_per_block  1, 4  1 uses more SMs; 4 starts fewer blocks
+// Intended for few pairs of at most about 32 x 32. In larger problems several warps of an SM read
+// the same rows, and staging them once is faster. At 16 x 16, overlap_tile 2x4, 4x4 and 4x8 make
+// 128, 64 and 32 warps: for one pair, several pairs, tens of pairs. warps_per_block: 1 uses more
+// SMs; 4 starts fewer blocks.
 // Limits: columns are multiples of 4; at most 65535 left matrices, and right matrices per left
 // matrix; an infinity or a NaN may reach outputs whose overlaps do not contain it.
 // Measured (H200, one pair of 16 x 16): instructions are issued in 15 % of the cycles; the warps

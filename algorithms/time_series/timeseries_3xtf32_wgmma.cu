@@ -1,16 +1,8 @@
-// timeseries_tf32_wgmma of float32 grade, with the three products of timeseries_3xtf32: `big` is
-// the input rounded to tf32, `small` is the remainder rounded to tf32. Tensor cores do not round
-// their sums to nearest, and errors of one direction add up. Therefore the products of 16 samples
-// start from zero, and ordinary additions add them to the sums. This takes twice the registers for
-// the sums, so that a product has 64 columns in place of 128.
+// timeseries_tf32_wgmma of float32 grade, with the three products of timeseries_3xtf32. The
+// products of 16 samples start from zero, and ordinary additions add them to the sums. This takes
+// twice the registers for the sums, so that a product has 64 columns in place of 128.
 //
-// Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
-// channels, which are summed; 3xtf32.
-// Parameters, compile-time:
-//   spread  8, 16, 64  as in timeseries_tf32_wgmma
-// Limits: compute capability 9.0 and code for the target sm_90a, which the build creates together
-// with code for sm_90; templates of at most 65536 samples. An infinity becomes a NaN; an infinity
-// or a NaN may reach outputs up to spread + 7 shifts away from those whose windows contain it.
+// Parameters and limits: those of timeseries_tf32_wgmma; an infinity becomes a NaN.
 #include <bit>
 
 #include "algorithms/time_series/warpgroup_plan.hpp"

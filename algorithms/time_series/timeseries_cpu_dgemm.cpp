@@ -3,15 +3,10 @@
 // this shift. The outputs are the templates times the transpose of this matrix. Derived from
 // cpu_definition by storing every sample T times.
 //
-// The matrix is built in chunks of kChunkBytes. Building a chunk is the phase `build`; its product
-// by cblas_dgemm of OpenBLAS is the phase `rest`. The paper's time excludes building.
-//
-// OpenBLAS is loaded when the variant is first requested, so that nothing else depends on it. Where
-// it is not installed, the variant is not_supported. It uses as many threads as OpenBLAS chooses:
-// all cores, unless OPENBLAS_NUM_THREADS is set.
-//
-// Problem: n-to-m with one signal, rows as channels, window inside `valid`; fp64. No parameters.
-// Limits: sizes in BLAS have 32 bits.
+// The matrix is built in chunks of kChunkBytes (phase `build`) and multiplied by cblas_dgemm of
+// OpenBLAS (phase `rest`). The paper's time excludes building. OpenBLAS is loaded when the variant
+// is first requested; where it is not installed, the variant is not_supported. It uses all cores,
+// unless OPENBLAS_NUM_THREADS is set. Limits: sizes in BLAS have 32 bits.
 #include <dlfcn.h>
 #include <omp.h>
 

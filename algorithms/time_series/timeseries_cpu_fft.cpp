@@ -6,13 +6,10 @@
 // transforms back and copies the outputs that did not wrap around. Except for the spectra of the
 // templates, all data of a segment stay in the caches of its core.
 //
-// Problem: n-to-m with one signal, rows as channels, window inside `valid`; fp32, fp64. All cores.
-// Parameters, run-time:
-//   segment  points of a transform. auto: the power of two with the least work per output,
-//            2048 for templates of 256 samples.
-// Phases: none, since threads are in different steps at the same time. Plans are FFTW_MEASURE
-// without wisdom, as in cpu_fft. For a single call, and for few transforms, which take less time
-// than planning, they are FFTW_ESTIMATE.
+// segment is the points of a transform. auto: the power of two with the least work per output, 2048
+// for templates of 256 samples. There are no phases, since threads are in different steps at the
+// same time. Plans are FFTW_MEASURE without wisdom, as in cpu_fft. For a single call, and for few
+// transforms, which take less time than planning, they are FFTW_ESTIMATE.
 // Limits: templates are transformed whole; all of their spectra are in memory.
 #include <omp.h>
 

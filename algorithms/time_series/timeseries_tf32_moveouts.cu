@@ -1,7 +1,7 @@
 // A matched filter on tensor cores in tf32 whose templates have moveouts: right matrix k is the
 // signal with the offsets of template k, one per channel. No two templates share a signal, so that
-// 16 templates do not form a matrix. Derived from timeseries_tf32_detect; here one template is
-// spread over 16 shifts.
+// 16 templates do not form a matrix. Derived from timeseries_tf32_detect, with its templates,
+// factors of shifts and lines; here one template is spread over 16 shifts.
 //
 // With shift = 16 u + v, the scores of a template are a product of 16 x K by K x U matrices, K = T
 // + 15:
@@ -12,14 +12,9 @@
 // bytes: two of them are its rows of a first product, two of a second product. The left matrix has
 // its columns in the same order.
 //
-// Templates, factors of shifts and lines are those of timeseries_tf32_detect, computed for each
-// pair.
-//
-// Forms: n-to-mn with m = 1, each shift with the template inside the signal; rows are channels,
-// which are summed; dense matrices, or rows with an offset each; tf32. Scores: product, ncc, zncc.
-// The only result is the surface. No parameters.
-// Limits: compute capability 8.0; 65535 pairs; a factor of 4 bytes per output in the workspace;
-// otherwise those of timeseries_tf32_detect. Conformance passed on an H200 on 2026-11-23.
+// Problem: n-to-mn with m = 1; dense matrices, or rows with an offset each. Limits: compute
+// capability 8.0; 65535 pairs; a factor of 4 bytes per output in the workspace; otherwise those of
+// timeseries_tf32_detect. Conformance passed on an H200 on 2026-11-23.
 #include "algorithms/blocks/overlap_geometry.hpp"
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/time_series/detection/plan.hpp"

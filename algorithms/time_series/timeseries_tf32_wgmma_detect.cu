@@ -3,9 +3,6 @@
 // survey, use products of warps as before, because a survey is too small for the large tiles of
 // warpgroups.
 //
-// Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
-// channels, which are summed; tf32. Scores: product, ncc, zncc. Results: surface, above. No
-// parameters.
 // Limits: those of timeseries_tf32_wgmma; for scores and thresholds those of
 // timeseries_tf32_detect.
 #include "algorithms/time_series/detection/tf32_plan.hpp"

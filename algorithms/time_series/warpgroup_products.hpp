@@ -13,8 +13,8 @@
 // before them, and a lane loads the words of its rows, which begin v words earlier. The right
 // matrix is an operand in shared memory, in parts of 16 bytes: a few rows of a column, 8 columns
 // side by side. Rows k of column u + 1 equal rows k + E of column u. Therefore shared memory holds
-// each sample once. E samples consist of parts; part c of all columns is a plane, in which column u
-// has offset u, and the rows that are E i further have offset u + i.
+// each sample once. Part c of all columns is a plane, in which column u has offset u, and the rows
+// that are E i further have offset u + i.
 //
 // A block has two warpgroups and 16 templates and computes one tile of shifts after the other. A
 // task of a warpgroup is the products of 64 / E templates with E N shifts. A panel is as many
@@ -22,13 +22,13 @@
 // keeps it for the next task.
 //
 // A variant is a class Maths, which defines the words of both operands and the product:
-//   kStep               samples per product (its depth)
-//   kPart               samples of the signal in 16 bytes
-//   kColumns            N
-//   kMostTileShifts     max shifts of a tile, unless a task has more
-//   kAtOnce             steps whose products run while the words of the next steps are loaded
-//   kFromZero           products start from zero, and ordinary additions add them to the sums
-//   kParts              words per sample: 2 where inputs are split in two
+//   kStep            samples per product (its depth)
+//   kPart            samples of the signal in 16 bytes
+//   kColumns         N
+//   kMostTileShifts  max shifts of a tile, unless a task has more
+//   kAtOnce          steps whose products run while the words of the next steps are loaded
+//   kFromZero        products start from zero, and ordinary additions add them to the sums
+//   kParts           words per sample: 2 where inputs are split in two
 //   words, add
 #pragma once
 

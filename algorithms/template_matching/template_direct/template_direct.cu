@@ -4,27 +4,22 @@
 //
 // A thread keeps the sums of 4 x 4 or 8 x 4 neighbouring shifts in registers. In each step it loads
 // 4 columns of one new row of the template, and the 8 values of a row of the frame with which they
-// are multiplied. Both lie in shared memory.
+// are multiplied, from shared memory.
 //
-// - A separate kernel subtracts the mean of a template and divides it by its norm. The mean of a
-//   window then cancels. So a score needs only the products and a factor per shift, which is
-//   computed once per frame for all templates (algorithms/blocks/template_factors.hpp, float64).
-// - A block subtracts a pivot from the frame, the median of some of the values that it reads, so
-//   that an offset costs no digits. If a window is far from the pivot, as beside an edge that is
-//   large beside the window's deviation, its score is computed again by its definition in float64.
+// - A separate kernel subtracts the mean of a template and divides it by its norm, so that the mean
+//   of a window cancels. A score needs the products and a factor per shift, which is computed once
+//   per frame for all templates (blocks/template_factors.hpp).
+// - A block subtracts a pivot from the frame (README.md, Digits). If a window is far from the
+//   pivot, its score is computed again by its definition in float64.
 // - A block has as many tiles as the window needs, at most 256. If there are fewer, the threads
 //   share slices of the template's rows, whose sums are added in shared memory. If there are few
 //   blocks, each has a part of the template, and a second kernel adds the parts (parts.hpp).
 // - The result peak: the surface stays in the workspace, and all blocks search it together
-//   (algorithms/blocks/peak_search.hpp).
+//   (blocks/peak_search.hpp).
 //
-// Forms: all four; shifts at which the frame (right) contains the template (left); scores product,
-// covariance, ncc and zncc; results surface and peak (parabola, gaussian); fp32.
-// Parameters, compile-time:
-//   overlap_tile  4x4, 8x4   shifts of a thread, sy x sx: 21, 43 FMAs per access of 16 bytes
-// Parameters, run-time:
-//   row_parts     1, 4, 16   parts of the template's rows, each with separate blocks. If there is
-//                            more than one, columns are divided too, until there are 264 blocks
+// overlap_tile is the shifts of a thread, sy x sx: 4x4 and 8x4 have 21 and 43 FMAs per access of 16
+// bytes. row_parts is the number of parts of the template's rows, each with separate blocks. If
+// there is more than one, columns are divided too, until there are 264 blocks.
 // Limits: with product and covariance an infinity or a NaN may reach outputs whose windows do not
 // contain it. With ncc a point is refused if float32 sums of numbers of one sign would lose too
 // many digits (most_terms_of_ncc).

@@ -1,19 +1,13 @@
 // template_pearson_tiled, compiled at run time for the sizes of the problem, as in the
 // sliding-window paper (Problem-Specific Kernel Compilation): the sizes of template, frame, window,
-// tiles (of up to four shapes) and areas of shifts are constants (tile_sums.hpp). So loops have
-// constant lengths, and offsets in shared memory are constants.
-//
-// The passes are those of template_pearson_tiled. The kernels that add up tiles, and those that
-// process templates and frames first, are the same.
+// tiles (of up to four shapes) and areas of shifts are constants (tile_sums.hpp). Only the kernels
+// that sum tiles are compiled; the others are those of template_pearson_tiled.
 //
 // The first plan of a problem compiles, which takes about half a second, and stores the machine
 // code on disk (kernel_cache.hpp). Later plans, also of other processes, load it. Rows have both
 // times, compile_us and load_us, and the registers of the kernel of numerators.
 //
-// Forms: all four; shifts at which the frame (right) contains the template (left); scores product
-// and zncc; results surface and peak; fp32.
-// Parameters, run-time: template_tile, shifts_per_block, as of template_pearson_tiled, with fewer
-// values, since each point is compiled.
+// Parameters: those of template_pearson_tiled, with fewer values, since each point is compiled.
 // Limits: those of template_pearson_tiled; CUDA 12.8 and NVRTC. XCORR_CACHE_DIR names the folder of
 // the cache.
 #include <chrono>

@@ -1,39 +1,30 @@
 // Direct correlation with register tiles whose result is a peak, or another result that is not a
-// surface. Derived from tiled_direct, which writes all outputs to global memory. Beyond the paper.
-//
-// As in tiled_direct, a thread has a tile of neighbouring shifts, and a block a rectangle of tiles
-// for 1, 8 or 32 pairs. The tiles are staged in shared memory, from which tiled_direct writes runs
-// of rows. Here the block finishes each pair instead (epilogue.hpp): with one warp per pair, or
-// with all warps if the block has one pair.
+// surface. Derived from tiled_direct: a block has a rectangle of tiles of shifts for 1, 8 or 32
+// pairs. tiled_direct writes it to global memory; here the block finishes each pair in shared
+// memory, with one warp per pair, or with all warps if it has one pair (epilogue.hpp). Beyond the
+// paper.
 //
 // If the surface of a pair is one rectangle, its record is written at once. A surface of several
 // rectangles is not written either:
 //
 // - Neighbouring rectangles share two rows, or four columns, which both compute. Each output
-//   belongs to one rectangle that has all its neighbours. This rectangle decides whether the output
-//   is a local maximum and fits between outputs (rectangles.hpp).
+//   belongs to one rectangle that has all its neighbours and decides whether it is a local maximum
+//   (rectangles.hpp).
 // - peak: a rectangle stores the record of its first local maximum, and as many of the following
-//   maxima as ensure that one is outside the 5 x 5 outputs around the peak of the pair, wherever
-//   that is: mostly one or two, at most ten, in 112 bytes. Then one warp per pair selects the first
-//   record and the largest local maximum outside its 5 x 5 outputs (combine.hpp).
+//   maxima as ensure that one is outside the 5 x 5 outputs around the peak of the pair: mostly one
+//   or two, at most ten, in 112 bytes. Then one warp per pair selects the peak and the second peak
+//   (combine.hpp).
 // - peaks:k: a rectangle stores its k first local maxima with their records, which are merged.
-// - sum: a rectangle stores a sum. Rectangles share nothing.
-// - above: each rectangle lists its outputs. Rectangles share nothing, and nothing is combined.
+// - sum: a rectangle stores a sum. above: each rectangle lists its outputs. Nothing is shared.
 //
 // Shared rows and columns cost FMAs: 8 % for rectangles of 32 x 256 shifts, 34 % for 16 x 16 (32
 // pairs per warp). Where surfaces are small, the point whose rectangle holds a whole surface is the
-// fastest.
+// fastest. For covariance a first kernel stores the matrices without their means.
 //
-// Forms: all; fp32; boundary zero; any window; scores product and covariance, for which a first
-// kernel stores the matrices without their means; results peak (parabola, gaussian), peaks:k,
-// above, sum, and surface, written as in tiled_direct.
-// Parameters, compile-time:
-//   overlap_tile  4x8, 8x4  shifts of a thread, sy x sx, as in tiled_direct
-// Parameters, run-time: pairs_per_warp and warps_across, as in tiled_direct.
-// Limits: those of tiled_direct. peak:upsample is refused, because it needs the surface. above with
-// a threshold of deviations is refused, because its medians need all outputs before the first can
-// be listed. peaks:k with k > 32 is refused where a surface spans several blocks, because the lists
-// would be as large as the surface. Not measured yet (docs/notebook/2026-11-peaks.md).
+// Parameters: as in tiled_direct. Limits: those of tiled_direct. peak:upsample is refused, because
+// it needs the surface; above with a threshold of deviations, because its medians need all outputs
+// before the first can be listed; peaks:k with k > 32 where a surface spans several blocks, because
+// the lists would be as large as the surface. Not measured yet (docs/notebook/2026-11-peaks.md).
 #include <array>
 
 #include "algorithms/blocks/workspace.hpp"

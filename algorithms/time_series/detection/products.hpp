@@ -1,8 +1,7 @@
 // The products of warp_products.hpp, with scores in place of sums. Scores are used while they are
 // in registers: score_kernel stores them, above_kernel lists those of at least a threshold,
-// count.hpp counts them.
-//
-// A score is the sum of the products times the factor of its shift. The templates have norm 1.
+// count.hpp counts them. A score is the sum of the products times the factor of its shift. The
+// templates have norm 1.
 //
 // The rounding error of a sample is in proportion to its size, and the mean of a signal may be 1e4
 // times as large as the wanted signal. Therefore a line near the samples of a tile is subtracted
@@ -15,9 +14,9 @@
 // the term is this constant times the sum of l. One line for a whole signal is not enough, because
 // a drifting mean is far from it.
 //
-// An infinity or a NaN in the signal is multiplied as 0. The factors of the shifts whose windows
-// contain it are NaN, so that only the scores of these shifts are NaN. Factors beyond the last
-// shift are NaN too, so that code that counts scores needs no test for the end.
+// An infinity or a NaN in the signal is multiplied as 0. Only the factors, and thus the scores, of
+// the shifts whose windows contain it are NaN. Factors beyond the last shift are NaN too, so that
+// code that counts scores needs no test for the end.
 #pragma once
 
 #include <algorithm>

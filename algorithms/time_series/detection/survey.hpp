@@ -1,23 +1,24 @@
 // `above:8mad` in about one pass over the products. The threshold of a template is the median plus
 // 8 median absolute deviations of all its scores. It is known only after all products.
 //
-//   survey_kernel    every 32nd tile: a coarse histogram of each template's scores
-//   brackets_kernel  from it, intervals for the median and the deviation, and a lower bound of the
-//                    threshold
-//   count_kernel     all products: counts of scores below the estimated median and within the
-//                    estimated deviation, histograms of the few scores near these three borders,
-//                    and a list of the scores above the lower bound (count.hpp)
-//   threshold_kernel median and deviation of all scores, from counts and histograms (threshold.hpp)
-//   finish_kernel    the listed scores that are at least the threshold (finish.hpp)
+//   survey_kernel     every 32nd tile: a coarse histogram of each template's scores
+//   brackets_kernel   from it, intervals for the median and the deviation, and a lower bound of the
+//                     threshold
+//   count_kernel      all products: counts of scores below the estimated median and within the
+//                     estimated deviation, histograms of the few scores near these three borders,
+//                     and a list of the scores above the lower bound (count.hpp)
+//   threshold_kernel  median and deviation of all scores, from counts and histograms
+//                     (threshold.hpp)
+//   finish_kernel     the listed scores that are at least the threshold (finish.hpp)
 //
 // A histogram of all scores would cost more than the products: 69 million additions to shared
-// memory. A count costs one instruction, and only a few percent of the scores enter the histograms.
+// memory. A count costs one instruction.
 //
-// The brackets are checked: threshold_kernel sees from the counts whether they contain the middle
-// ranks. If those of any template do not, finish_kernel finds the thresholds of all templates with
-// further passes over the products, 8 bits of the middle values per pass, and then lists. The same
-// happens from the start with few shifts, and for `product`, whose scores have no fixed range. If
-// only the list is too short, one further pass lists.
+// threshold_kernel sees from the counts whether the brackets contain the middle ranks. If those of
+// any template do not, finish_kernel finds the thresholds of all templates with further passes over
+// the products, 8 bits of the middle values per pass, and then lists. The same happens from the
+// start with few shifts, and for `product`, whose scores have no fixed range. If only the list is
+// too short, one further pass lists.
 #pragma once
 
 #include "algorithms/time_series/detection/factors.hpp"

@@ -1,14 +1,12 @@
 // The products of detection with warpgroups. They are those of warpgroup_products.hpp, with a line
 // subtracted from each tile, in another order.
 //
-// After its products a warpgroup computes scores from its sums and counts or stores them. This
-// takes the time of many instructions. Therefore the two warpgroups of a block multiply in turns:
-// while one multiplies, the other computes scores. Without turns all warpgroups of an SM multiply
-// at the same time, and later the tensor cores idle while all compute scores. After its last
-// product a warpgroup signals the other warpgroup and continues. A warpgroup waits only before its
-// first product (Turns). It may still read the factors of a tile while the other warpgroup
-// multiplies the next tile and the tile after that is copied. Therefore shared memory holds the
-// factors of three tiles.
+// After its products a warpgroup computes scores from its sums and counts or stores them, which
+// takes many instructions. Therefore the two warpgroups of a block multiply in turns (Turns).
+// Otherwise all warpgroups of an SM would multiply at the same time, and later the tensor cores
+// would idle while all compute scores. A warpgroup may still read the factors of a tile while the
+// other warpgroup multiplies the next tile and the tile after that is copied. Therefore shared
+// memory holds the factors of three tiles.
 //
 // Loads of the signal overlap products. A thread starts an asynchronous copy of its part of the
 // next tile. One turn later it subtracts the line from these samples and rounds them (TileCopy).

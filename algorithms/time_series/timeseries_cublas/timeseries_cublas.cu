@@ -1,15 +1,10 @@
-// Templates against a signal as a matrix product by cuBLAS, to which the time-series paper
-// compares. The signal's Hankel matrix has one row per shift. The outputs are the templates times
-// its transpose. Derived from overlap_wise by storing every sample T times. timeseries_cpu_dgemm is
-// the same on a CPU.
+// timeseries_cpu_dgemm by cuBLAS, to which the time-series paper compares: the explicit Hankel
+// matrix of the signal, built in chunks of shifts. Derived from overlap_wise by storing every
+// sample T times. The time includes building, as the phase `build`; the product is the phase
+// `rest`. (The paper's time excludes building.)
 //
-// The matrix is built in chunks of shifts. The time includes building, as the phase `build`; the
-// product is the phase `rest`. (The paper's time excludes building.)
-//
-// Problem: n-to-m with one signal, rows as channels, window inside `valid`.
-// Precision classes: fp32 (CUBLAS_COMPUTE_32F) and tf32 (CUBLAS_COMPUTE_32F_FAST_TF32).
-// Parameters, run-time:
-//   chunk_mib  size of the matrix: 32 stays in the L2 cache, 1024 needs fewer launches
+// Precision classes: fp32 (CUBLAS_COMPUTE_32F) and tf32 (CUBLAS_COMPUTE_32F_FAST_TF32). chunk_mib
+// is the size of the matrix: 32 stays in the L2 cache, 1024 needs fewer launches.
 // Limits: sizes in cuBLAS have 32 bits. Not emulated: library calls.
 #include <cublas_v2.h>
 
