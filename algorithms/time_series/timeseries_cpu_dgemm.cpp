@@ -11,7 +11,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "algorithms/time_series/series_shape.hpp"
@@ -50,10 +49,7 @@ class Blas {
   }
 };
 
-Index chunk_shifts(const SeriesShape& s) {
-  const Index row = s.channels * s.length * Index{sizeof(double)};
-  return std::clamp<Index>(kChunkBytes / row, 1, s.shifts);
-}
+Index chunk_shifts(const SeriesShape& s) { return hankel_rows(s, kChunkBytes, sizeof(double)); }
 
 class DgemmPlan final : public Plan {
  public:
@@ -97,13 +93,9 @@ class DgemmPlan final : public Plan {
 };
 
 Support supports(const PlanRequest& request) {
-  if (const Support series = supports_series(request.problem); !series) return series;
-  if (const Blas& blas = Blas::instance(); !blas.problem.empty()) return no(blas.problem);
-  const SeriesShape s(request.problem);
-  if (std::max({s.templates, s.channels * s.length, s.shifts}) > std::numeric_limits<int>::max()) {
-    return no("more than 2^31 - 1 templates, samples of a template, or outputs of one");
-  }
-  return yes();
+  if (const Support fit = supports_blas(request.problem); !fit) return fit;
+  const std::string& problem = Blas::instance().problem;
+  return problem.empty() ? yes() : no(problem);
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {

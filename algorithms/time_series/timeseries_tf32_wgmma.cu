@@ -7,7 +7,6 @@
 // with code for sm_90; templates of at most 65536 samples. An infinity or a NaN may reach outputs
 // up to spread + 7 shifts away from those whose windows contain it.
 #include "algorithms/time_series/warpgroup_plan.hpp"
-#include "algorithms/time_series/warpgroup_tf32.hpp"
 #include "harness/variant.hpp"
 
 XCORR_NEEDS_TARGET(sm_90a);

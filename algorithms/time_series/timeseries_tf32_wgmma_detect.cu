@@ -7,7 +7,6 @@
 // timeseries_tf32_detect.
 #include "algorithms/time_series/detection/tf32_plan.hpp"
 #include "algorithms/time_series/detection/warpgroup.hpp"
-#include "algorithms/time_series/warpgroup_tf32.hpp"
 #include "harness/variant.hpp"
 
 XCORR_NEEDS_TARGET(sm_90a);

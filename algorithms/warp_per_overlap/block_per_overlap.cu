@@ -66,10 +66,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .forms = {Form::one_to_one},
     .axes = {{"block_size", {"64", "128", "256", "512"}}},
-    .supports =
-        [](const PlanRequest& request) {
-          return tasks_fit(request.problem, request.problem.out_rows());
-        },
+    .supports = outputs_fit,
     .plan = make_plan<BlockPerOverlapPlan>,
 });
 

@@ -207,6 +207,11 @@ inline Support tasks_fit(const Problem& q, Index task_rows) {
   return yes();
 }
 
+// The .supports of a variant whose tasks are outputs.
+inline Support outputs_fit(const PlanRequest& request) {
+  return tasks_fit(request.problem, request.problem.out_rows());
+}
+
 inline Axis overlaps_per_block_axis() { return {"overlaps_per_block", {"4", "16", "32"}}; }
 inline constexpr int kMostThreads = 1024;
 

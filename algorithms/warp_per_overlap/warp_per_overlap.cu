@@ -51,10 +51,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .precisions = {Precision::fp32, Precision::fp64},
     .axes = {overlaps_per_block_axis()},
-    .supports =
-        [](const PlanRequest& request) {
-          return tasks_fit(request.problem, request.problem.out_rows());
-        },
+    .supports = outputs_fit,
     .plan =
         [](const PlanRequest& request) {
           return request.precision == Precision::fp64 ? plan_of<double>(request)

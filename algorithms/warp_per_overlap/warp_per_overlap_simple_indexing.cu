@@ -74,10 +74,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .forms = {Form::one_to_one},
     .axes = {overlaps_per_block_axis()},
-    .supports =
-        [](const PlanRequest& request) {
-          return tasks_fit(request.problem, request.problem.out_rows());
-        },
+    .supports = outputs_fit,
     .plan = plan,
 });
 

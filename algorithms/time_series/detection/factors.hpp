@@ -18,7 +18,7 @@
 
 #include <cmath>
 
-#include "algorithms/blocks/inverse_root.hpp"
+#include "algorithms/blocks/floats.hpp"
 #include "algorithms/time_series/detection/prepare.hpp"
 
 namespace xcorr::time_series {

@@ -160,10 +160,6 @@ class DetectionPlan final : public DevicePlan<float> {
         resident_blocks(reinterpret_cast<const void*>(kernel), shape.threads(), shared_bytes);
     return static_cast<unsigned>(std::clamp<Index>(resident / groups_, 1, most));
   }
-  template <typename Kernel>
-  unsigned main_blocks(Kernel kernel, int words) const {
-    return blocks(kernel, shapes_.main, bytes(shapes_.main, words), shapes_.main.tiles());
-  }
   static bool is_above_deviations(const Problem& q) {
     return q.fields.result.kind == ResultKind::above && q.fields.result.of_deviations;
   }

@@ -17,7 +17,7 @@
 // whether the tile is wide (prepare.hpp).
 #pragma once
 
-#include "algorithms/device/turns.hpp"
+#include "algorithms/device/cuda.hpp"
 #include "algorithms/time_series/detection/products.hpp"
 #include "algorithms/time_series/warpgroup_plan.hpp"
 

@@ -9,7 +9,6 @@
 #include <cublas_v2.h>
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -49,9 +48,8 @@ class Blas {
 Index row_elements(const SeriesShape& s) { return s.channels * s.length; }
 
 Index chunk_shifts(const PlanRequest& request) {
-  const SeriesShape s(request.problem);
-  const Index bytes = Index{request.params.get_int("chunk_mib")} << 20;
-  return std::clamp<Index>(bytes / (row_elements(s) * Index{sizeof(float)}), 1, s.shifts);
+  return hankel_rows(SeriesShape(request.problem), Index{request.params.get_int("chunk_mib")} << 20,
+                     sizeof(float));
 }
 
 class CublasPlan final : public Plan {
@@ -93,15 +91,6 @@ class CublasPlan final : public Plan {
   Blas blas_;
 };
 
-Support supports(const PlanRequest& request) {
-  if (const Support series = supports_series(request.problem); !series) return series;
-  const SeriesShape s(request.problem);
-  if (std::max({s.templates, row_elements(s), s.shifts}) > std::numeric_limits<int>::max()) {
-    return no("more than 2^31 - 1 templates, samples of a template, or outputs of one");
-  }
-  return yes();
-}
-
 std::size_t workspace_bytes(const PlanRequest& request) {
   const SeriesShape s(request.problem);
   return kBlasBytes +
@@ -117,7 +106,7 @@ XCORR_VARIANT({
     .forms = {Form::n_to_m},
     .axes = {{"chunk_mib", {"32", "1024"}}},
     .emulated = false,
-    .supports = supports,
+    .supports = [](const PlanRequest& request) { return supports_blas(request.problem); },
     .workspace_bytes = workspace_bytes,
     .plan = make_plan<CublasPlan>,
 });
