@@ -230,10 +230,9 @@ class TemplateDirectPlan final : public DevicePlan<float> {
   const TileKernel& kernel_;
 };
 
-// Max number of terms that may be added one after the other for an output of ncc. All products of
-// ncc may have the same sign. Then all additions round in one direction, and a sum of n terms loses
+// Max number of terms that may be added one after the other for an output of ncc, whose products
+// may all have the same sign. Then all additions round in one direction, and a sum of n terms loses
 // up to n / 4 roundoffs. The check allows 0.8 sqrt(K) + 12 for K products (docs/design.md, Checks).
-// It allows more for sums of products, and products of covariance and zncc have both signs.
 double most_terms_of_ncc(const Problem& q) {
   return 4 * (0.8 * std::sqrt(static_cast<double>(q.left.size())) + 12);
 }

@@ -24,8 +24,8 @@ struct Rectangle {
   static constexpr int kPitch = 4096;  // of indices in a rectangle, which has fewer columns
 };
 
-// The record of the first largest output or of a local maximum, by one thread. kOpenDown and
-// kOpenAcross are set where the plateau reaches the end of the rectangle and the window continues.
+// The record of the first largest output or of a local maximum, by one thread, with kOpenDown and
+// kOpenAcross where a plateau reaches the end of the rectangle and the window continues.
 __device__ __forceinline__ Peak record_of(const Rectangle& s, const ResultRequest& request,
                                           SubPixel sub_pixel, PeakPlace peak, bool finite) {
   const bool exists = peak.at != kNowhere;

@@ -39,8 +39,7 @@ __device__ __forceinline__ double sum_of_block(double value) {
 
 // Stores a template minus its mean, divided by its norm; 0 where the template is constant. The mean
 // is computed relative to the first sample, so that a constant gives exactly 0. *unit is the sum of
-// the products with a signal of ones. For zncc, where that sum is 0, it is the sum of the products
-// with 0, 1, 2 and so on.
+// the products with a signal of ones; for zncc, where that sum is 0, with 0, 1, 2 and so on.
 template <typename T>
 __device__ __forceinline__ void prepare_template(const Series& q, const Question& asked,
                                                  const Rows<T>& rows, float* to, float* unit) {
@@ -79,9 +78,9 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
   if (threadIdx.x == 0) *unit = static_cast<float>(sum);
 }
 
-// The mean of a template's ncc scores at kChunksOfBlock evenly spaced shifts, one per warp. It is
-// near the middle of all scores, also where signal and template are far from 0. A shift without a
-// finite score counts as 0. Called by the threads that prepared the template.
+// The mean of a template's ncc scores at kChunksOfBlock evenly spaced shifts, one per warp: near the
+// middle of all scores. A shift without a finite score counts as 0. Called by the threads that
+// prepared the template.
 __device__ __forceinline__ float centre_of_scores(const Series& q, const float* prepared,
                                                   const float* signal) {
   const int at = static_cast<int>(threadIdx.x) / warp::kSize;
@@ -107,18 +106,17 @@ __device__ __forceinline__ float centre_of_scores(const Series& q, const float* 
   return static_cast<float>(sum_of_block<3>(counts ? score : 0.0) / Tuning::kChunksOfBlock);
 }
 
-// Samples as large as nodata fills (the largest float32) overflow a sum, tf32 rounds them to
-// infinity, and the reciprocal of the norm of their window underflows float32. A tile with a chunk
-// of such samples is wide: its samples and its line are multiplied by kWideScale, which is exact. A
-// window whose norm is at least kWideNorm occurs only in a wide tile, and its factor is -1 /
-// (kWideScale x norm). take_back_scale() of products.hpp makes the sums fit their factors.
+// Samples as large as nodata fills (the largest float32) overflow a sum, and 1 / the norm of their
+// window underflows float32. A tile with a chunk of such samples is wide: its samples and its line
+// are multiplied by kWideScale, which is exact. A window whose norm is at least kWideNorm occurs
+// only in a wide tile, and its factor is -1 / (kWideScale x norm). take_back_scale() of
+// products.hpp makes the sums fit their factors.
 inline constexpr float kWideSample = 0x1p80f, kWideScale = 0x1p-64f;
 inline constexpr double kWideNorm = 0x1p100;
 
-// Computes the mean of one chunk per warp. The last bit of a mean says whether the chunk has a
-// sample of at least kWideSample; a mean only has to be near the samples. Where outliers have moved
-// the mean far from the means of the lanes, the median of the lanes' means is used. Infinities and
-// NaNs are left out.
+// Computes the mean of one chunk per warp, without infinities and NaNs. The last bit of a mean says
+// whether the chunk has a sample of at least kWideSample. Where outliers have moved the mean far
+// from the means of the lanes, the median of the lanes' means is used.
 template <typename T>
 __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& memory, int channel,
                                                int part, const T* samples) {

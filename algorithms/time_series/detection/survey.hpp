@@ -61,10 +61,10 @@ struct SurveyShape {
   }
 };
 
-// Computes the factors of the tile that begins with `shift` and stores them at `to`. They may
-// differ from those of make_factors() by rounding, because the pivot differs. A tile has kOfThread
-// shifts per thread, or fewer shifts than threads. All threads of a block call it. `samples` has
-// the words of SurveyShape::own_words() without those of the factors.
+// Computes the factors of the tile that begins with `shift` and stores them at `to`, by all threads
+// of a block. They may differ from those of make_factors() by rounding, because the pivot differs. A
+// tile has kOfThread shifts per thread, or fewer shifts than threads. `samples` has the words of
+// SurveyShape::own_words() without those of the factors.
 template <int kOfThread>
 __device__ __forceinline__ void make_own_factors(const Products& p, int shift, int tile_shifts,
                                                  float* samples, float* to) {
@@ -283,9 +283,8 @@ __global__ void __launch_bounds__(warp::kSize) brackets_kernel(Question asked, M
       Distribution::find(-most, most, scores / 2, [&](float v) { return of.below(v); });
   const auto within = [&](float v) { return of.below(median + v) - of.below(median - v); };
   const float deviation = Distribution::find(0, 2 * most, scores / 2, within);
-  // The counts of independent scores vary by sqrt(scores) / 2 around the middle. Scores of
-  // neighbouring shifts are not independent: the variance of the counts of warps shows how much
-  // larger the variation is.
+  // The counts of independent scores vary by sqrt(scores) / 2 around the middle. The variance of the
+  // counts of warps shows how much more those of neighbouring shifts vary.
   const float share = of.below(0) / scores;
   const float warps = scores / static_cast<float>(kShifts);
   const float mean = of.below(0) / warps;

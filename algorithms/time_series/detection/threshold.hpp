@@ -5,9 +5,9 @@
 
 namespace xcorr::time_series {
 
-// Sums over a block of kThresholdThreads: of `mine` over the threads before this one and over the
-// first half of the threads, and of `other` over all threads. Each sum of a kernel has its own
-// shared memory (kNumber), so that no barrier is needed before the next sum.
+// Sums over a block: of `mine` over the threads before this one and over the first half of the
+// threads, and of `other` over all threads. Each sum of a kernel has its own shared memory
+// (kNumber), so that no barrier is needed before the next sum.
 struct ThreadSums {
   std::int32_t before, half, others;
 };
@@ -93,9 +93,8 @@ __global__ void __launch_bounds__(Tuning::kThresholdThreads, 1)
       staged[i] = fours(1)[i];
     }
   }
-  // Without this bracket nothing was counted. `memory.state->unknown` cannot be tested here:
-  // another block of this kernel may set it between the reads of two threads, and then only one of
-  // the two would reach the barrier.
+  // Without this bracket nothing was counted. `memory.state->unknown` cannot be tested here: another
+  // block may set it between the reads of two threads, of which then one would miss the barrier.
   if (!(bracket.median == bracket.median)) return;
   // Histogram and bin of the scores of 0.
   const bool zero_at_median = std::fabs(bracket.median) < bracket.near_median;

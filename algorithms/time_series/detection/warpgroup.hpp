@@ -59,8 +59,7 @@ __device__ __forceinline__ void each_sum_of(WarpgroupSums<Maths, kSpread>& sums,
 }
 
 // Smaller tiles: samples far from the line, as around a step, cost precision in the whole tile.
-// With three steps at once registers remain for the code after the products. 256 samples are 33
-// steps.
+// With three steps at once registers remain for the code after the products.
 template <typename Maths>
 struct LevelledTiles : Maths {
   static constexpr int kMostTileShifts = 2048, kAtOnce = 3;
@@ -140,10 +139,9 @@ struct Turns {
 };
 
 // Copies a tile to its slots. ask() starts the copy. finish() waits for the copies of this thread,
-// subtracts the tile's line from the samples and rounds them. A thread finishes the samples that it
-// copied, and a warp computes the line from means that its lanes copied, so that no barrier is
-// needed in between. Values that follow from the thread index are computed in both functions: kept
-// in between, they would take registers that the sums need.
+// subtracts the tile's line from the samples and rounds them. No barrier is needed in between: a
+// thread finishes the samples, and a warp uses the means, that it copied. Values that follow from
+// the thread index are computed in both functions: kept, they would take registers of the sums.
 template <typename Maths, int kSpread>
 struct TileCopy {
   using At = WarpgroupMemory<Maths, kSpread>;
@@ -320,8 +318,8 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
       const TilePlaces places{state % 8};
       const int rounds = ceil_div(tasks(opaque(tile)), kWarpgroups);
       // The slots of the next tile are free. Signal: warpgroup 1 multiplied its last task of the
-      // previous tile before warpgroup 0 multiplied its first task of this tile. Factors: all tasks
-      // of the tile before the previous one have ended.
+      // previous tile before warpgroup 0 its first of this one. Factors: all tasks of the tile
+      // before the previous one have ended.
       const int next = tile + static_cast<int>(gridDim.x);
       const TileCopy<Maths, kSpread> copy{p, shape, next, places.next()};
       if (round == (warpgroup() == 0 ? std::min(1, rounds) : 0) && next < q.tiles) copy.ask();
