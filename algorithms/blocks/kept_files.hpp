@@ -1,8 +1,7 @@
 // Files that a process keeps for later processes, in the user's cache folder: machine code, FFTW's
 // wisdom. A file is written under a unique name and then renamed, so that concurrent processes find
-// complete files or none. A checksum does not prove who wrote a file. Therefore only files that
-// belong to the user and that nobody else may write are read, in such a folder. In any other folder
-// nothing is found and nothing is kept. If writing is impossible, nothing is kept.
+// complete files or none. Only files and folders that belong to the user and that nobody else may
+// write are used, since a checksum does not prove who wrote a file.
 #pragma once
 
 #include <fcntl.h>

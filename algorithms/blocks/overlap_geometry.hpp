@@ -6,17 +6,9 @@
 
 namespace xcorr::device {
 
-// Set on the host, passed to the kernel by value.
-struct DeviceProblem {
+struct DeviceProblem : Extents {
   explicit DeviceProblem(const Problem& q)
-      : left_rows(static_cast<int>(q.left.rows)),
-        left_cols(static_cast<int>(q.left.cols)),
-        right_rows(static_cast<int>(q.right.rows)),
-        right_cols(static_cast<int>(q.right.cols)),
-        first_sy(static_cast<int>(q.window.sy.first)),
-        first_sx(static_cast<int>(q.window.sx.first)),
-        out_rows(static_cast<int>(q.out_rows())),
-        out_cols(static_cast<int>(q.out_cols())),
+      : Extents(q),
         lefts(static_cast<int>(q.lefts)),
         rights_per_left(static_cast<int>(rights_of_a_left(q))),
         rights_shared(q.form == Form::n_to_m),
@@ -24,9 +16,6 @@ struct DeviceProblem {
         right_size(q.right.size()),
         out_size(q.out_size()) {}
 
-  int left_rows, left_cols, right_rows, right_cols;
-  int first_sy, first_sx;  // shift of the first output
-  int out_rows, out_cols;
   int lefts, rights_per_left;
   bool rights_shared;  // by all lefts (n-to-m); otherwise each left has separate rights
   Index left_size, right_size, out_size;  // elements of a matrix

@@ -1,9 +1,8 @@
 // ncc and zncc of one overlap by their definition, in float64, on the host and on the device, for
 // variants that sum over the pixels of an overlap themselves (docs/design.md, Fields of a problem).
 //
-// Only original values of the overlap are used: the pivot is the first value, the scale comes from
-// the largest value, and whether a side is constant depends only on them. Pixels outside the
-// overlap change no bit of a score. constexpr, so that nvcc compiles it for the device too.
+// Pixels outside the overlap change no bit of a score: pivot and scale come from the values of the
+// overlap alone. constexpr, so that nvcc compiles it for the device too.
 #pragma once
 
 #include <cmath>

@@ -33,6 +33,24 @@ struct Pairing {
   std::uint32_t rights_back;
 };
 
+// Shapes and window of a problem, in 32 bits. Set on the host, passed to the kernel by value.
+struct Extents {
+  Extents() = default;
+  explicit Extents(const Problem& q)
+      : left_rows(static_cast<int>(q.left.rows)),
+        left_cols(static_cast<int>(q.left.cols)),
+        right_rows(static_cast<int>(q.right.rows)),
+        right_cols(static_cast<int>(q.right.cols)),
+        first_sy(static_cast<int>(q.window.sy.first)),
+        first_sx(static_cast<int>(q.window.sx.first)),
+        out_rows(static_cast<int>(q.out_rows())),
+        out_cols(static_cast<int>(q.out_cols())) {}
+
+  int left_rows = 0, left_cols = 0, right_rows = 0, right_cols = 0;
+  int first_sy = 0, first_sx = 0;  // shift of the first output
+  int out_rows = 0, out_cols = 0;
+};
+
 // Kernels index rows, columns and pairs with 32 bits, elements with 64.
 inline constexpr Index kIndexLimit = (Index{1} << 31) - 1;
 inline Support indices_fit(const Problem& problem) {

@@ -3,8 +3,7 @@
 //
 //   tops_kernel     the first largest output of each part of a surface; a kernel that computes
 //                   outputs may write these instead
-//   seconds_kernel  the largest local maximum of each part outside the 5 x 5 outputs around the
-//                   peak
+//   seconds_kernel  the largest local maximum of each part outside the 5 x 5 around the peak
 //   records_kernel  the record, one warp per pair
 #pragma once
 
@@ -191,6 +190,8 @@ static __global__ void __launch_bounds__(warp::kSize) records_kernel(PeakSearch 
   }
 }
 
+inline bool asks_peak(const Problem& q) { return q.fields.result.kind == ResultKind::peak; }
+
 // The search for a problem: memory in the workspace, and the launches.
 class PeakSearchPlan {
  public:
@@ -211,8 +212,9 @@ class PeakSearchPlan {
     search_.tops = workspace.take<PartTop>(q.pairs() * search_.top_parts);
     search_.seconds = workspace.take<float>(q.pairs() * search_.parts);
   }
-  // Yes, or why a surface has too many outputs for the search.
+  // Yes, or why a surface has too many outputs for the search. Yes if no peak is asked for.
   static Support supports(const Problem& q) {
+    if (!asks_peak(q)) return yes();
     if (q.out_size() > kIndexLimit / 4) return no("peaks of more than 2^29 shifts");
     return results_fit(q);
   }

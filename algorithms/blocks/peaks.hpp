@@ -1,13 +1,10 @@
-// Results other than surfaces, from a surface that a warp or a block can read: the position of the
-// peak (the largest output); the second peak, the largest local maximum outside the 5 x 5 outputs
-// around the peak; the fit between outputs; the records of peaks; and lists of the outputs above a
-// threshold. The rules are those of harness/reduce/reduce_rules.hpp, in 32 bits;
-// tests/emulation/test_peaks.cpp compares the two.
+// Results other than surfaces, from a surface that a warp or a block can read: the peak (the
+// largest output); the second peak (the largest local maximum outside the 5 x 5 outputs around the
+// peak); the fit between outputs; and lists of the outputs above a threshold. The rules are those
+// of harness/reduce/reduce_rules.hpp, in 32 bits; tests/emulation/test_peaks.cpp compares the two.
 //
-// A surface is a type with
-//   int rows, cols;                                       of the window
-//   const float* row(int y) const;                        outputs of row y, 0 <= y < rows
-// NaN marks missing values. fmaxf ignores it, and a comparison with it is false. is_local_maximum()
+// A surface has `rows` and `cols` of the window, and row(y), a pointer to the outputs of row y. NaN
+// marks missing values. fmaxf ignores it, and a comparison with it is false. is_local_maximum()
 // tests !(neighbour > value), so that a missing neighbour has no effect.
 #pragma once
 
@@ -308,12 +305,7 @@ __device__ __forceinline__ void list_row(const Surface& s, int y, int begin, int
 #pragma unroll 1
   for (int x = begin + lane; x < end; x += warp::kSize) mine += scale * row[x] >= request.least;
   if (!warp::any(mine > 0)) return;
-  int up_to = mine;  // of this lane and the lanes before it
-#pragma unroll
-  for (int by = 1; by < warp::kSize; by *= 2) {
-    const int other = warp::shuffle_up(up_to, by);
-    up_to += lane >= by ? other : 0;
-  }
+  const int up_to = warp::scan_add(mine, lane);
   unsigned long long* const count = counter_of(request.header());
   unsigned long long slot = 0;
   if (lane == warp::kSize - 1) slot = atomic_add(count, static_cast<unsigned long long>(up_to));

@@ -28,6 +28,12 @@ struct Values {
   static constexpr std::array<int, sizeof...(kValues)> all = {kValues...};
 };
 
+// Calls use(std::integral_constant<int, value>()) if `value` is one of the values.
+template <int... kValues, typename Use>
+void with_value(Values<kValues...>, int value, const Use& use) {
+  ((kValues == value ? use(std::integral_constant<int, kValues>()) : void()), ...);
+}
+
 // Values in ascending order. `Quick` is the subset that the option grid=quick builds.
 template <typename Paper, typename Quick = Paper>
 struct PointAxis {

@@ -1,6 +1,8 @@
-// The scalar type of a request: float, or double for fp64. Includes no CUDA, so that CPU variants
-// can use it.
+// The scalar type of a request: float, or double for fp64; and the threads of a CPU variant.
+// Includes no CUDA, so that CPU variants can use it.
 #pragma once
+
+#include <omp.h>
 
 #include <memory>
 
@@ -12,6 +14,11 @@ namespace xcorr::device {
 template <typename Use>
 auto with_scalar(Precision precision, const Use& use) {
   return precision == Precision::fp64 ? use(double{}) : use(float{});
+}
+
+// The value of parameter `threads`.
+inline int thread_count(const PlanRequest& request) {
+  return request.params.get("threads") == "1" ? 1 : omp_get_max_threads();
 }
 
 // The .plan of a variant whose plan is PlanOf<T>.

@@ -1,6 +1,6 @@
 // Row distributions of split-row (paper section 4.2.1, thesis 3.4.2). Each overlap is cut into
-// stripes of at most `rows_per_task` rows, and RowDistribution computes the stripe of a task. It
-// uses only integer arithmetic, the same on the host, where it is tested, and on the device.
+// stripes of at most `rows_per_task` rows. RowDistribution computes the stripe of a task exactly, the
+// same on the host, where it is tested, and on the device: triangular_root corrects its float root.
 //
 //   none       one stripe per overlap: nothing is split
 //   rectangle  as many tasks for every overlap as the tallest overlap has stripes; some are empty

@@ -13,9 +13,8 @@
 // Therefore an outlier or an infinity leaves no error in windows that do not contain it. Columns
 // come first: a thread sums the windows of n rows of one column and stores the sums in shared
 // memory; then rows follow. Factors include the inverse of the power of two by which the values of
-// a frame are multiplied. A factor is kByDefinition if the window is so far from the pivot that its
-// squares lose digits, or if float32 sums of products are not precise enough. Then the kernel of
-// the sums calls score_by_definition().
+// a frame are multiplied. Where float64 sums lose digits, or float32 sums of products would, the
+// factor is kByDefinition, and the kernel of the sums calls score_by_definition().
 #pragma once
 
 #include <algorithm>
@@ -54,9 +53,8 @@ struct OneSum {
 };
 
 // Computes window(j) = the sum of sums_of(load(i)) for i from j to j + length - 1. Elements from
-// `length` on come from beyond(i). kAtOnce loads come before the additions that use them. A caller
-// with windows in shared memory leaves registers for these loads: with all windows in registers the
-// compiler placed each load before its addition, so that a thread had one load in flight.
+// `length` on come from beyond(i). kAtOnce loads come before the additions that use them, if the
+// caller leaves registers for them: with all windows in registers each load waited for its addition.
 template <int kRun, int kAtOnce, typename Window, typename Load, typename Beyond, typename SumsOf>
 __device__ __forceinline__ void sums_of_windows(Window window, int length, Load load, Beyond beyond,
                                                 SumsOf sums_of) {
@@ -138,8 +136,8 @@ struct WindowTerms {
 };
 
 // The pivot of the sums of windows in rows x cols elements from (row, col) on, by all lanes of a
-// warp: a value near which most elements are, or 0. With 0 the rounding error of a constant window
-// is below the limit of constants; a pivot far from a window would hide this.
+// warp: a value near which most elements are, or 0. A pivot far from a window would hide that it is
+// constant.
 __device__ __forceinline__ float window_pivot(const TemplateProblem& q, const float* frame, int row,
                                               int col, int rows, int cols) {
   if (!q.is_centred) return 0.0f;
@@ -212,8 +210,8 @@ __device__ __forceinline__ float score_by_definition(const TemplateProblem& q, c
 }
 
 // The factor of a window that is not constant, from its squares about the mean (ncc: about 0). It
-// is kByDefinition if float32 sums of products are not precise enough: the window is far from the
-// pivot of its area, or its values are too small or too large for the scale.
+// is kByDefinition if the window is too far from the pivot of its area for float32 sums of products,
+// or its values do not fit the scale.
 __device__ __forceinline__ float factor_of_squares(const WindowTerms& w, double mean,
                                                    double squares, const AreaPivot& area,
                                                    const FrameFacts& facts) {
@@ -341,8 +339,7 @@ __global__ void __launch_bounds__(kFactorsThreads, 4)
       }
       block::barrier();
       // Neighbouring threads write neighbouring factors: if each lane wrote a run, each would write
-      // a different sector. The values are read again, because keeping them during the sums would
-      // need too many registers.
+      // a different sector. The values are read again, for lack of registers.
       const FactorBlock own = of_block[0];
       const AreaPivot* const areas =
           memory.areas.pivots + static_cast<Index>(frame) * memory.areas.count;

@@ -1,7 +1,7 @@
-// Templates in frames: the left matrices are templates, the right matrices frames that contain
-// them. At every shift of the window the whole template is in the frame. Therefore the least
-// overlap of scores has no effect, the mean and the norm of a template are the same at all shifts,
-// and the mean of a window cancels: the deviations of a template from its mean add up to 0, so that
+// Templates in frames: the left matrices are templates, the right matrices frames that contain them
+// at every shift of the window. Therefore the least overlap of scores has no effect, the mean and
+// the norm of a template are the same at all shifts, and the mean of a window cancels: the
+// deviations of a template from its mean add up to 0, so that
 //
 //   sum (l - mean of L) (r - mean of the window) = sum (l - mean of L) (r - pivot)
 //
@@ -19,18 +19,10 @@
 
 namespace xcorr::device {
 
-// Set on the host, passed to the kernel by value.
-struct TemplateProblem {
+struct TemplateProblem : Extents {
   TemplateProblem() = default;
   explicit TemplateProblem(const Problem& q)
-      : left_rows(static_cast<int>(q.left.rows)),
-        left_cols(static_cast<int>(q.left.cols)),
-        right_rows(static_cast<int>(q.right.rows)),
-        right_cols(static_cast<int>(q.right.cols)),
-        first_sy(static_cast<int>(q.window.sy.first)),
-        first_sx(static_cast<int>(q.window.sx.first)),
-        out_rows(static_cast<int>(q.out_rows())),
-        out_cols(static_cast<int>(q.out_cols())),
+      : Extents(q),
         lefts(static_cast<int>(q.lefts)),
         rights(static_cast<int>(q.rights)),
         pairs(static_cast<int>(q.pairs())),
@@ -56,9 +48,6 @@ struct TemplateProblem {
     return static_cast<Index>(out_rows) * out_cols;
   }
 
-  int left_rows = 0, left_cols = 0, right_rows = 0, right_cols = 0;
-  int first_sy = 0, first_sx = 0;  // shift of the first output: its position in the frame
-  int out_rows = 0, out_cols = 0;
   int lefts = 0, rights = 0, pairs = 0;
   Divider rights_of_left;
   int rights_back = 0;

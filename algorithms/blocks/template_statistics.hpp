@@ -1,23 +1,19 @@
 // Statistics of templates and frames (template_problem.hpp), computed before any sum of products,
-// and the layout of a plan's workspace:
-//
-//   statistics_kernel  one block per template: its deviations from the mean, divided by their
-//                      norm, as float32 ("unit template"); further blocks: the largest and the
-//                      smallest magnitudes of parts of the frames; further blocks: a pivot for
-//                      each area of shifts
+// and the layout of a plan's workspace. statistics_kernel has one block per template: its
+// deviations from the mean, divided by their norm, as float32 ("unit template"). Further blocks
+// compute the largest and the smallest magnitudes of parts of the frames, and a pivot for each area
+// of shifts.
 //
 // Means and norms are float64. The values of a frame are multiplied by a power of two before
 // products, so that products of very large or small numbers stay in the range of float32. There is
-// one power per frame, or one per area if one power does not suit all values of the frame. The
-// factors of windows of a frame are in template_factors.hpp.
+// one power per frame, or one per area if one power does not suit all values of the frame.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "algorithms/blocks/inverse_root.hpp"
-#include "algorithms/blocks/lane_median.hpp"
+#include "algorithms/blocks/floats.hpp"
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/blocks/template_problem.hpp"
 #include "algorithms/blocks/workspace.hpp"

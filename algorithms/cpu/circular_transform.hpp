@@ -29,17 +29,12 @@ class CircularTransform final : public Plan {
     Library::forget();
     const int rows = static_cast<int>(problem_.left.rows);
     const int cols = static_cast<int>(problem_.left.cols);
-    forward_ = fftw_plan_dft_r2c_2d(rows, cols, matrix_, raw(left_), FFTW_ESTIMATE);
-    inverse_ = fftw_plan_dft_c2r_2d(rows, cols, raw(right_), matrix_, FFTW_ESTIMATE);
+    forward_.reset(fftw_plan_dft_r2c_2d(rows, cols, matrix_, raw(left_), FFTW_ESTIMATE));
+    inverse_.reset(fftw_plan_dft_c2r_2d(rows, cols, raw(right_), matrix_, FFTW_ESTIMATE));
   }
 
-  ~CircularTransform() override {
-    const std::lock_guard lock(device::fftw_planner);
-    Library::destroy(forward_);
-    Library::destroy(inverse_);
-  }
-
-  static std::size_t workspace_bytes(const Problem& q) {
+  static std::size_t workspace_bytes(const PlanRequest& request) {
+    const Problem& q = request.problem;
     return whole_lines(q.left.size()) * sizeof(double) + 2 * spectrum(q) * sizeof(Complex);
   }
 
@@ -51,7 +46,7 @@ class CircularTransform final : public Plan {
     if (q.fields.score.kind == ScoreKind::phase) {
       whiten(right_, bins(q), left_norm * right_norm, q.left.size(), q.fields.score.exponent);
     }
-    Library::c2r(inverse_, raw(right_), matrix_);
+    Library::c2r(inverse_.get(), raw(right_), matrix_);
     const double scale = 1 / static_cast<double>(q.left.size());
     double* out = call.outs<double>();
     for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
@@ -72,14 +67,14 @@ class CircularTransform final : public Plan {
   double forward(const double* from, Complex* to) const {
     const Index size = problem_.left.size();
     std::copy_n(from, size, matrix_);
-    Library::r2c(forward_, matrix_, raw(to));
+    Library::r2c(forward_.get(), matrix_, raw(to));
     return norm_of(from, size);
   }
 
   Problem problem_;
   double* matrix_;
   Complex *left_, *right_;
-  Library::Handle forward_, inverse_;
+  device::OwnedPlan<double> forward_, inverse_;
 };
 
 }  // namespace xcorr::cpu

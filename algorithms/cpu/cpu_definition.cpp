@@ -2,10 +2,9 @@
 // multiply-add after the other. Every other variant is derived from it, directly or through its
 // parents. It is the shortest variant: copy it to start another.
 //
-// Forms: all; fp32, fp64. No parameters. Sums are float64, in which the product of two float32
-// values is exact, so that an output of any length is rounded once. Sums have the order of the
-// definition (y, then x), so that the compiler may not vectorise them.
-// Fields: all, with a separate plan (fields_by_definition.hpp).
+// Sums are float64, in which the product of two float32 values is exact, so that an output of any
+// length is rounded once. They have the order of the definition (y, then x), so that the compiler
+// may not vectorise them. Problems with fields have a separate plan (fields_by_definition.hpp).
 // Limits: one product per latency of an addition, 3 to 4 cycles; minutes from 512 x 512 on. Score
 // `phase` is a discrete Fourier transform without a fast algorithm, up to 64 x 64.
 // Measured (AMD EPYC, Zen 3, 128 x 128, fp32): 0.26 s, 1.04 GFMA/s.

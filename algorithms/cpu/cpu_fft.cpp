@@ -2,27 +2,23 @@
 //
 //   out = inverse(conj(forward(L)) * forward(R)),
 //
-// where both matrices are padded with zeros to P x Q, so that the circular correlation does not
-// wrap into the window. Derived from cpu_definition; the algorithm takes O(P Q log(P Q)) per pair.
-// Left spectra are used for all their rights, and in n-to-m right spectra for all lefts.
+// where both matrices are padded with zeros to P x Q, sizes 2^a 3^b 5^c 7^d, so that the circular
+// correlation does not wrap into the window (blocks/padding.hpp). Derived from cpu_definition. Left
+// spectra are used for all their rights, and in n-to-m right spectra for all lefts.
 //
 // The 2D transform consists of 1D transforms. Only those with nonzero input, or on the way back
 // with output in the window, are computed. A spectrum is stored in panels of kWidth columns, row
 // after row, so that the transforms of its columns read a few contiguous KiB. Rows are copied to
-// and from the panels in blocks of kRowBlock. P and Q are sizes 2^a 3^b 5^c 7^d that hold the
-// window (blocks/padding.hpp).
+// and from the panels in blocks of kRowBlock.
 //
-// Forms: all; fp32, fp64. Phases: forward with padding, hadamard, inverse with scaling and the
-// definition's layout. Planning: a plan for many calls is FFTW_MEASURE and takes seconds at most.
-// The harness plans without wisdom, so that the time is that of a first plan; a session plans with
-// the wisdom on disk (blocks/fftw_wisdom.hpp). A plan for a single call is FFTW_ESTIMATE.
-// Parameters, run-time:
-//   threads  1, all  over matrices if there are many, else over rows and panels of one matrix
+// Planning: a plan for many calls is FFTW_MEASURE and takes seconds at most. The harness plans
+// without wisdom, so that the time is that of a first plan; a session plans with the wisdom on disk
+// (blocks/fftw_wisdom.hpp). A plan for a single call is FFTW_ESTIMATE. With threads=all, threads
+// share out matrices if there are many, else rows and panels of one matrix.
 // Fields: all, pair by pair in float64 (fields_by_correlation.hpp). zncc and ncc need one
 // correlation and integral images, with masks six correlations. Boundary `circular` is a transform
-// of the size of the matrices, of any length, with one thread; score `phase` changes the magnitudes
-// of its spectrum. Plans of fields are FFTW_ESTIMATE, so that all plans of a problem give the same
-// bits.
+// of the size of the matrices, with one thread; score `phase` changes the magnitudes of its
+// spectrum. Plans of fields are FFTW_ESTIMATE, so that all plans of a problem give the same bits.
 // Workspace: in n-to-m, chunks of kSpectraBytes of spectra (if they do not all fit, rights are
 // transformed again for each chunk of lefts); in other forms chunks of kChunkBytes.
 // Limits: a single row is transformed by one thread; a short left matrix with a very long right
@@ -35,7 +31,6 @@
 #include <complex>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 
 #include "algorithms/blocks/conjugate_product.hpp"
 #include "algorithms/blocks/fftw.hpp"
@@ -54,21 +49,12 @@ constexpr Index kSpectraBytes = Index{256} << 20;
 constexpr Index kChunkBytes = Index{8} << 20;
 constexpr Index kSpread = 4;  // with fewer items per thread, threads share an item
 
-// With FFTW_MEASURE these give the same speed as no flags (12 lengths of 32 to 512) at a third of
-// the planning time.
-constexpr unsigned kRows = FFTW_NO_BUFFERING | FFTW_NO_INDIRECT_OP | FFTW_NO_DFT_R2HC |
-                           FFTW_NO_RANK_SPLITS | FFTW_NO_VRANK_SPLITS | FFTW_NO_VRECURSE;
-
 // FFTW's column transforms of other sizes take about 1.5 times as long per element as powers of two
 // (n > 16).
 Index column_size(Index n) {
   const Index smooth = device::smooth_size(n);
   const Index power = static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(n)));
   return n > 16 && 4 * power <= 5 * smooth ? power : smooth;
-}
-
-int thread_count(const PlanRequest& request) {
-  return request.params.get("threads") == "1" ? 1 : omp_get_max_threads();
 }
 
 // Sizes, in elements of the type T or std::complex<T> as named.
@@ -90,7 +76,7 @@ struct PanelLayout {
 PanelLayout layout(const PlanRequest& request, Index scalar_bytes) {
   const Problem& q = request.problem;
   const Index line = 64 / scalar_bytes;
-  const Index threads = thread_count(request);
+  const Index threads = device::thread_count(request);
   PanelLayout at{};
   at.rows = column_size(device::padded_size(q.left.rows, q.right.rows, q.window.sy));
   at.cols = device::smooth_size(device::padded_size(q.left.cols, q.right.cols, q.window.sx));
@@ -124,9 +110,9 @@ class FftPlan final : public Plan {
   using Library = device::Fftw<T>;
 
  public:
-  explicit FftPlan(const PlanRequest& request, bool may_measure = true)
+  explicit FftPlan(const PlanRequest& request)
       : problem_(request.problem),
-        threads_(thread_count(request)),
+        threads_(device::thread_count(request)),
         at_(layout(request, sizeof(T))) {
     lefts_ = static_cast<Complex*>(request.workspace);
     rights_ = lefts_ + at_.lefts * at_.spectrum;
@@ -136,23 +122,21 @@ class FftPlan final : public Plan {
     blocks_ = columns_ + threads_ * at_.column;
     rows_ = reinterpret_cast<T*>(blocks_ + threads_ * at_.block);
 
-    const device::Planner<T> planner(may_measure ? request.planning : Planning::once);
+    const device::Planner<T> planner(request.planning);
     const int rows = static_cast<int>(at_.rows), cols = static_cast<int>(at_.cols);
     const int width = static_cast<int>(kWidth);
-    row_forward_ = planner.r2c(cols, rows_, raw(blocks_), kRows);
-    row_inverse_ = planner.c2r(cols, raw(blocks_), rows_, kRows);
+    row_forward_.reset(planner.r2c(cols, rows_, raw(blocks_), device::kRowEffort));
+    row_inverse_.reset(planner.c2r(cols, raw(blocks_), rows_, device::kRowEffort));
     const auto columns = [&](int sign) {
       return planner.columns(rows, width, raw(columns_), raw(lefts_), sign);
     };
-    column_forward_ = columns(FFTW_FORWARD);
-    column_inverse_ = columns(FFTW_BACKWARD);
+    column_forward_.reset(columns(FFTW_FORWARD));
+    column_inverse_.reset(columns(FFTW_BACKWARD));
     std::memset(request.workspace, 0, at_.bytes);  // padding is zero, and nothing ever writes it
   }
 
-  ~FftPlan() override {
-    const std::lock_guard lock(device::fftw_planner);
-    for (auto plan : {row_forward_, row_inverse_, column_forward_, column_inverse_})
-      Library::destroy(plan);
+  static std::size_t workspace_bytes(const PlanRequest& request) {
+    return static_cast<std::size_t>(layout(request, sizeof(T)).bytes);
   }
 
   void compute(const Call& call) override {
@@ -238,7 +222,7 @@ class FftPlan final : public Plan {
           Complex* padded = columns_ + omp_get_thread_num() * at_.column;
           std::copy_n(columns, shape.rows * kWidth, padded);
           std::fill(padded + shape.rows * kWidth, padded + at_.rows * kWidth, Complex{});
-          Library::dft(column_forward_, raw(padded), raw(columns));
+          Library::dft(column_forward_.get(), raw(padded), raw(columns));
         });
   }
 
@@ -249,7 +233,7 @@ class FftPlan final : public Plan {
     std::fill(row + shape.cols, row + at_.cols, T{0});
     for (Index y = 0; y < count; ++y) {
       std::memcpy(row, matrix + (first + y) * shape.cols, shape.cols * sizeof(T));
-      Library::r2c(row_forward_, row, raw(block + y * pitch));
+      Library::r2c(row_forward_.get(), row, raw(block + y * pitch));
     }
     for (Index k = 0; k < at_.panels; ++k) {
       Complex* to = panel(spectrum, k) + first * kWidth;
@@ -278,7 +262,7 @@ class FftPlan final : public Plan {
     each(
         count, panels,
         [&](Index i, Index k) {
-          Library::dft(column_inverse_, raw(panel(products_ + i * at_.spectrum, k)),
+          Library::dft(column_inverse_.get(), raw(panel(products_ + i * at_.spectrum, k)),
                        raw(panel(image(i), k)));
         },
         (problem_.out_rows() + kRowBlock - 1) / kRowBlock,
@@ -304,7 +288,7 @@ class FftPlan final : public Plan {
     }
     const Index negative = std::clamp<Index>(-sx.first, 0, sx.count());
     for (Index y = 0; y < count; ++y) {
-      Library::c2r(row_inverse_, raw(block + y * pitch), row);
+      Library::c2r(row_inverse_.get(), raw(block + y * pitch), row);
       T* to = out + (first + y) * sx.count();
       const T* wrapped = row + at_.cols + sx.first;
       for (Index x = 0; x < negative; ++x) to[x] = scale * wrapped[x];
@@ -319,37 +303,10 @@ class FftPlan final : public Plan {
   void (*multiply_)(const T*, const T*, T*, Index) = device::choose_multiply<T>();
   Complex *lefts_, *rights_, *products_, *images_, *columns_, *blocks_;
   T* rows_;
-  typename Library::Handle row_forward_, row_inverse_, column_forward_, column_inverse_;
+  device::OwnedPlan<T> row_forward_, row_inverse_, column_forward_, column_inverse_;
 };
 
-std::size_t plain_workspace_bytes(const PlanRequest& request) {
-  return device::with_scalar(request.precision, [&](auto scalar) -> std::size_t {
-    return layout(request, sizeof scalar).bytes;
-  });
-}
-
-constexpr PairCorrelation kPairs = {
-    .workspace_bytes =
-        [](const PlanRequest& pair) {
-          return pair.problem.is_plain() ? plain_workspace_bytes(pair)
-                                         : CircularTransform::workspace_bytes(pair.problem);
-        },
-    .plan = [](const PlanRequest& pair) -> std::unique_ptr<Plan> {
-      if (!pair.problem.is_plain()) return std::make_unique<CircularTransform>(pair);
-      return std::make_unique<FftPlan<double>>(pair, false);
-    },
-    .integral_images = true,
-};
-
-std::size_t workspace_bytes(const PlanRequest& request) {
-  return request.problem.is_plain() ? plain_workspace_bytes(request)
-                                    : FieldsLayout(request, kPairs).total_bytes;
-}
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.problem.is_plain()) return device::plan_in_precision<FftPlan>(request);
-  return plan_fields(request, kPairs);
-}
+using Fields = FieldsVariant<FftPlan, CircularTransform, true>;
 
 XCORR_VARIANT({
     .summary = "Transform theorem on FFTW: smooth sizes, only rows that count, spectra in panels "
@@ -364,8 +321,8 @@ XCORR_VARIANT({
                ScoreKind::phase},
     .masks = true,
     .views = {Views::dense, Views::windows, Views::channels},
-    .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .workspace_bytes = Fields::workspace_bytes,
+    .plan = Fields::plan,
 });
 
 }  // namespace

@@ -4,7 +4,7 @@
 // lanes. The paper stops there. Here a block of outputs (kRows shifts sy x kVectors vectors of
 // shifts sx) also stays in registers during the walk over the overlap: each right vector serves
 // kRows products and each left element kVectors products. With AVX2 these are 12 multiply-adds for
-// 3 + 4 loads. The symmetry of an autocorrelation is not used, since left and right differ here.
+// 3 + 4 loads.
 //
 // Each right matrix is copied between columns of zeros (inside compute, by each thread into its
 // part of the workspace), and rows outside the left matrix are replaced by a row of zeros, so that
@@ -12,17 +12,13 @@
 // columns) / 2 for each side of an overlap. Columns are processed in blocks of kColumnBlock, so
 // that the rows in use stay in the L1 cache.
 //
-// In float32 a sum has at most kProductsOfASum products. These sums are added with compensation:
-// the rounding error of each addition is carried to the next. Therefore outputs of any length
-// satisfy the bound of the check.
+// In float32 a sum has at most kProductsOfASum products. These sums are added with compensation, so
+// that outputs of any length satisfy the bound of the check. SIMD: vector types of GCC and Clang,
+// compiled once per instruction set (AVX-512, AVX2 + FMA, and the baseline of the architecture:
+// SSE2, NEON) and chosen at run time.
 //
-// SIMD: vector types of GCC and Clang, compiled once per instruction set (AVX-512, AVX2 + FMA, and
-// the baseline of the architecture: SSE2, NEON) and chosen at run time.
-//
-// Forms: all; fp32, fp64. The order of the additions of an output is the same for any number of
-// threads.
-// Parameters, run-time:
-//   threads  1, all  tasks are blocks of sy of a pair, or whole pairs if there are many
+// With threads=all, tasks are blocks of sy of a pair, or whole pairs if there are many. The order
+// of the additions of an output is the same for any number of threads.
 // Fields: all but score `phase`, pair by pair in float64 (fields_by_correlation.hpp). ncc and zncc
 // stream six times. For boundary `circular` the right matrix is continued periodically, so that the
 // left matrix lies inside it at every shift.
@@ -219,10 +215,6 @@ struct CopyLayout {
   Index zeros, copy, total;
 };
 
-int thread_count(const PlanRequest& request) {
-  return request.params.get("threads") == "1" ? 1 : omp_get_max_threads();
-}
-
 template <typename T>
 CopyLayout layout(const PlanRequest& request) {
   constexpr Index kLine = 64 / sizeof(T);
@@ -234,7 +226,7 @@ CopyLayout layout(const PlanRequest& request) {
   at.pitch = lines(q.right.cols + 2 * at.border);
   at.zeros = lines(q.left.cols);
   at.copy = at.pitch * q.right.rows;
-  at.total = at.zeros + thread_count(request) * at.copy;
+  at.total = at.zeros + device::thread_count(request) * at.copy;
   return at;
 }
 
@@ -243,7 +235,7 @@ class RowStreamingPlan final : public Plan {
  public:
   explicit RowStreamingPlan(const PlanRequest& request)
       : problem_(request.problem),
-        threads_(thread_count(request)),
+        threads_(device::thread_count(request)),
         layout_(layout<T>(request)),
         kernels_(choose_kernels<T>()),
         workspace_(static_cast<T*>(request.workspace)) {
@@ -256,6 +248,10 @@ class RowStreamingPlan final : public Plan {
     const Index rows = (problem_.out_rows() + parts - 1) / parts;
     task_rows_ =
         parts == 1 ? problem_.out_rows() : (rows + kCommonRows - 1) / kCommonRows * kCommonRows;
+  }
+
+  static std::size_t workspace_bytes(const PlanRequest& request) {
+    return static_cast<std::size_t>(layout<T>(request).total) * sizeof(T);
   }
 
   void compute(const Call& call) override {
@@ -331,12 +327,6 @@ class RowStreamingPlan final : public Plan {
   Index task_rows_;
 };
 
-std::size_t plain_workspace_bytes(const PlanRequest& request) {
-  return device::with_scalar(request.precision, [&]<typename T>(T) -> std::size_t {
-    return layout<T>(request).total * sizeof(T);
-  });
-}
-
 // One pair with boundary circular, as a plain problem with a continued right matrix.
 class CircularPair final : public Plan {
  public:
@@ -350,7 +340,8 @@ class CircularPair final : public Plan {
 
   static std::size_t workspace_bytes(const PlanRequest& request) {
     const PlanRequest plain = plain_request(request);
-    return continued_doubles(plain.problem) * sizeof(double) + plain_workspace_bytes(plain);
+    return continued_doubles(plain.problem) * sizeof(double) +
+           RowStreamingPlan<double>::workspace_bytes(plain);
   }
 
   void compute(const Call& call) override {
@@ -387,28 +378,7 @@ class CircularPair final : public Plan {
   std::unique_ptr<Plan> plain_;
 };
 
-constexpr PairCorrelation kPairs = {
-    .workspace_bytes =
-        [](const PlanRequest& pair) {
-          return pair.problem.is_plain() ? plain_workspace_bytes(pair)
-                                         : CircularPair::workspace_bytes(pair);
-        },
-    .plan = [](const PlanRequest& pair) -> std::unique_ptr<Plan> {
-      if (!pair.problem.is_plain()) return std::make_unique<CircularPair>(pair);
-      return std::make_unique<RowStreamingPlan<double>>(pair);
-    },
-    .integral_images = false,
-};
-
-std::size_t workspace_bytes(const PlanRequest& request) {
-  return request.problem.is_plain() ? plain_workspace_bytes(request)
-                                    : FieldsLayout(request, kPairs).total_bytes;
-}
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.problem.is_plain()) return device::plan_in_precision<RowStreamingPlan>(request);
-  return plan_fields(request, kPairs);
-}
+using Fields = FieldsVariant<RowStreamingPlan, CircularPair, false>;
 
 XCORR_VARIANT({
     .summary = "Innermost loop over consecutive sx: SIMD, register blocks, OpenMP",
@@ -420,8 +390,8 @@ XCORR_VARIANT({
     .scores = {ScoreKind::product, ScoreKind::covariance, ScoreKind::ncc, ScoreKind::zncc},
     .masks = true,
     .views = {Views::dense, Views::windows, Views::channels},
-    .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .workspace_bytes = Fields::workspace_bytes,
+    .plan = Fields::plan,
 });
 
 }  // namespace

@@ -2,9 +2,9 @@
 // pair, for variants with a fast correlation. It uses float64 copies (dense_copy.hpp) and rounds
 // the result.
 //
-// product, covariance, phase: one correlation of the copies.
-// ncc, zncc: sums over the valid pixels of each overlap, each of which is a correlation (Padfield
-// 2012). With l, r the copies and v, w their masks of 0 and 1:
+// product, covariance, phase: one correlation of the copies. ncc, zncc: sums over the valid pixels
+// of each overlap, each of which is a correlation (Padfield 2012). With l, r the copies and v, w
+// their masks of 0 and 1:
 //
 //   n = v * w   S_l = l * w   S_r = v * r   S_ll = l^2 * w   S_rr = v * r^2   S_lr = l * r
 //   score = (S_lr - S_l S_r / n) / sqrt((S_ll - S_l^2 / n) (S_rr - S_r^2 / n))
@@ -12,11 +12,10 @@
 // and without the terms in S_l and S_r for ncc. Without masks n is known, and a variant may request
 // integral images for the other sums of one side.
 //
-// Sums are relative to the mean of the matrix, so that an offset cancels before it is squared. The
-// values of an overlap may still differ little from each other, compared with the matrix: if an
-// outlier or a nodata fill is outside, this is so in all overlaps without it. Then the sum of
-// squares has lost digits. It is recognised by its size, and the score is computed from the
-// original pixels (overlap_score.hpp).
+// Sums are relative to the mean of the matrix, so that an offset cancels before it is squared. If
+// an outlier or a nodata fill is outside an overlap, its values may still differ little compared
+// with the matrix. Then the sum of squares has lost digits. It is recognised by its size, and the
+// score is computed from the original pixels (overlap_score.hpp).
 #pragma once
 
 #include <algorithm>
@@ -25,9 +24,9 @@
 #include <cstddef>
 #include <memory>
 
+#include "algorithms/blocks/integral_image.hpp"
 #include "algorithms/blocks/precision.hpp"
 #include "algorithms/cpu/dense_copy.hpp"
-#include "algorithms/cpu/integral_image.hpp"
 #include "algorithms/cpu/overlap_score.hpp"
 #include "harness/variant.hpp"
 
@@ -48,13 +47,17 @@ inline PlanRequest pair_request(const PlanRequest& request) {
   pair.problem.fields.boundary = q.fields.boundary;
   if (q.fields.score.kind == ScoreKind::phase) pair.problem.fields.score = q.fields.score;
   pair.precision = Precision::fp64;
+  pair.planning = Planning::once;  // so that all plans of a problem give the same bits
   return pair;
 }
+
+// Integral images: of the values of a matrix, and then of their squares.
+enum Image { kLeftImage, kRightImage = 2, kImages = 4 };
 
 // Offsets in the workspace, in doubles.
 struct FieldsLayout {
   Index left, right, squares;           // copies; squares of one of them
-  Index left_images, right_images;      // integral images
+  std::array<Index, kImages> image;     // integral images
   Index surfaces, surface;              // offset of the first, distance between surfaces
   Index pair;                           // workspace of the correlation
   std::size_t pair_bytes, total_bytes;  // of the correlation; of the whole workspace
@@ -73,8 +76,10 @@ struct FieldsLayout {
     left = take(copy_doubles(q.left));
     right = take(copy_doubles(q.right));
     squares = take(normalised && !images ? std::max(q.left.size(), q.right.size()) : 0);
-    left_images = take(images ? IntegralImages::doubles(q.left) : 0);
-    right_images = take(images ? IntegralImages::doubles(q.right) : 0);
+    for (int i = 0; i < kImages; ++i) {
+      const Shape shape = i < kRightImage ? q.left : q.right;
+      image[i] = take(images ? device::IntegralImage::doubles(shape.rows, shape.cols) : 0);
+    }
     surface = whole_lines(q.out_size());
     surfaces = take(surface * (normalised && !images ? 6 : 1));
     pair = at;
@@ -91,9 +96,8 @@ class FieldsByCorrelation final : public Plan {
         at_(request, correlation),
         memory_(static_cast<double*>(request.workspace)),
         left_(copy_in(memory_ + at_.left, problem_.left)),
-        right_(copy_in(memory_ + at_.right, problem_.right)),
-        left_images_(memory_ + at_.left_images, problem_.left),
-        right_images_(memory_ + at_.right_images, problem_.right) {
+        right_(copy_in(memory_ + at_.right, problem_.right)) {
+    for (int i = 0; i < kImages; ++i) images_[i] = device::IntegralImage(memory_ + at_.image[i]);
     PlanRequest pair = pair_request(request);
     pair.workspace = memory_ + at_.pair;
     correlation_ = correlation.plan(pair);
@@ -108,11 +112,11 @@ class FieldsByCorrelation final : public Plan {
       const Pair pair = q.pair(p);
       if (pair.left != copied.left) {
         copy_matrix(lefts, pair.left, q.fields.score.kind, left_);
-        if (at_.images) left_images_.make(left_);
+        make_images(left_, kLeftImage);
       }
       if (pair.right != copied.right) {
         copy_matrix(rights, pair.right, q.fields.score.kind, right_);
-        if (at_.images) right_images_.make(right_);
+        make_images(right_, kRightImage);
       }
       copied = pair;
       correlate(left_.values, right_.values, kProducts);
@@ -134,6 +138,12 @@ class FieldsByCorrelation final : public Plan {
   struct Sums {
     double count, left, right, left_squares, right_squares;
   };
+
+  void make_images(const DenseCopy& copy, int first) {
+    if (!at_.images) return;
+    images_[first].make(copy.values, copy.shape.rows, copy.shape.cols);
+    images_[first + 1].make_of_squares(copy.values, copy.shape.rows, copy.shape.cols);
+  }
 
   double* surface(Surface which) const { return memory_ + at_.surfaces + which * at_.surface; }
 
@@ -171,9 +181,11 @@ class FieldsByCorrelation final : public Plan {
       return {count(k, y, x), surface(kLeft)[k], surface(kRight)[k], surface(kLeftSquares)[k],
               surface(kRightSquares)[k]};
     }
-    const Overlap right_y{y.first + sy, y.count}, right_x{x.first + sx, x.count};
-    return {count(k, y, x), left_images_.values(y, x), right_images_.values(right_y, right_x),
-            left_images_.squares(y, x), right_images_.squares(right_y, right_x)};
+    const auto sum = [&](int i, Index down, Index across) {
+      return images_[i].sum(y.first + down, x.first + across, y.count, x.count);
+    };
+    return {count(k, y, x), sum(kLeftImage, 0, 0), sum(kRightImage, sy, sx),
+            sum(kLeftImage + 1, 0, 0), sum(kRightImage + 1, sy, sx)};
   }
 
   template <typename Use>
@@ -227,16 +239,40 @@ class FieldsByCorrelation final : public Plan {
   FieldsLayout at_;
   double* memory_;
   DenseCopy left_, right_;
-  IntegralImages left_images_, right_images_;
+  std::array<device::IntegralImage, kImages> images_;
   std::unique_ptr<Plan> correlation_;
 };
 
-// The .plan of a variant for a problem with fields.
-inline std::unique_ptr<Plan> plan_fields(const PlanRequest& request,
-                                         const PairCorrelation& correlation) {
-  return device::with_scalar(request.precision, [&](auto scalar) -> std::unique_ptr<Plan> {
-    return std::make_unique<FieldsByCorrelation<decltype(scalar)>>(request, correlation);
-  });
-}
+// The .workspace_bytes and .plan of a variant. PlainOf<T> is its plan of plain problems, Circular
+// that of one pair in float64 with boundary circular.
+template <template <typename> class PlainOf, typename Circular, bool kIntegralImages>
+struct FieldsVariant {
+  static std::size_t workspace_bytes(const PlanRequest& request) {
+    if (!request.problem.is_plain()) return FieldsLayout(request, pairs()).total_bytes;
+    return device::with_scalar(request.precision,
+                               [&]<typename T>(T) { return PlainOf<T>::workspace_bytes(request); });
+  }
+  static std::unique_ptr<Plan> plan(const PlanRequest& request) {
+    if (request.problem.is_plain()) return device::plan_in_precision<PlainOf>(request);
+    return device::with_scalar(request.precision, [&]<typename T>(T) -> std::unique_ptr<Plan> {
+      return std::make_unique<FieldsByCorrelation<T>>(request, pairs());
+    });
+  }
+
+ private:
+  static PairCorrelation pairs() {
+    return {.workspace_bytes =
+                [](const PlanRequest& pair) {
+                  return pair.problem.is_plain() ? PlainOf<double>::workspace_bytes(pair)
+                                                 : Circular::workspace_bytes(pair);
+                },
+            .plan =
+                [](const PlanRequest& pair) {
+                  return pair.problem.is_plain() ? make_plan<PlainOf<double>>(pair)
+                                                 : make_plan<Circular>(pair);
+                },
+            .integral_images = kIntegralImages};
+  }
+};
 
 }  // namespace xcorr::cpu

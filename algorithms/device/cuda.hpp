@@ -1,17 +1,12 @@
-// The vocabulary of CUDA kernels. Its main headers are this one (threads, warps, blocks, shared
-// memory), launch.hpp (launches and queries of the host), memory.hpp (ordered atomics, loads past
-// the L1 cache, asynchronous copies) and, for tensor cores, matrix.hpp. The vocabulary holds every
-// intrinsic, all PTX and every condition on the emulation; a test finds any elsewhere.
+// The vocabulary of CUDA kernels: this header (threads, warps, blocks, shared memory), launch.hpp
+// (launches and queries of the host), memory.hpp (ordered atomics, loads past the L1 cache,
+// asynchronous copies) and, for tensor cores, matrix.hpp. README.md says how a kernel is written in
+// it.
 //
 // Under nvcc every name is the intrinsic. With XCORR_EMULATE defined (only in tests: the path of
 // tests/emulation/vocabulary.hpp) the same names work under a host compiler, with one fiber per
 // thread. Then a kernel is tested on every shape, under AddressSanitizer and with its barriers
 // checked, on a machine without a GPU (docs/design.md, Emulation).
-//
-// Besides these names a kernel uses ordinary CUDA C++: __global__, __device__, __forceinline__,
-// __launch_bounds__, threadIdx, blockIdx, blockDim, gridDim, dim3, #pragma unroll. A variant that
-// uses features without emulation (libraries, clusters, warpgroup products) sets
-// `.emulated = false`.
 #pragma once
 
 #include <cstddef>
@@ -81,6 +76,15 @@ __device__ __forceinline__ double select(bool condition, double yes, double no) 
   return result;
 }
 
+// 1 / sqrt(value) of a normal number, with a relative error of 2^-38: the hardware approximation,
+// which computes the upper half of a double, and one step of Newton's method.
+__device__ __forceinline__ double inverse_root(double value) {
+  double root;
+  asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(root) : "d"(value));
+  const double rest = fma(-value * root, root, 1.0);
+  return fma(0.5 * root, rest, root);
+}
+
 namespace block {
 
 // All threads of the block must call it, and none may have ended before.
@@ -91,6 +95,15 @@ __device__ __forceinline__ void barrier() { __syncthreads(); }
 __device__ __forceinline__ void barrier(int number, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
+
+// A barrier at which some warps only signal (arrive) and other warps wait.
+// Barrier `number` counts `threads` threads, whole warps, of arrive() and wait() together. arrive()
+// returns at once. wait() returns when all of them have arrived; the caller then sees what they
+// wrote before. Other barriers have other numbers.
+__device__ __forceinline__ void arrive(int number, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+__device__ __forceinline__ void wait(int number, int threads) { barrier(number, threads); }
 
 }  // namespace block
 
@@ -129,6 +142,22 @@ __device__ __forceinline__ T shuffle_xor(T value, int mask) {
 }
 // Whether the predicate holds in any lane.
 __device__ __forceinline__ bool any(bool predicate) { return __any_sync(kAll, predicate) != 0; }
+// Bit i is the predicate of lane i.
+__device__ __forceinline__ std::uint32_t votes(bool predicate) {
+  return __ballot_sync(kAll, predicate);
+}
+// The largest value of all lanes, for all of them.
+__device__ __forceinline__ std::uint32_t largest(std::uint32_t value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(kAll, value);
+#else
+  for (int by = kSize / 2; by > 0; by /= 2) {
+    const std::uint32_t other = shuffle_xor(value, by);
+    value = other > value ? other : value;
+  }
+  return value;
+#endif
+}
 
 }  // namespace warp
 }  // namespace xcorr::device
@@ -150,6 +179,17 @@ template <typename T>
 __device__ __forceinline__ T reduce_add(T value) {
 #pragma unroll
   for (int offset = kSize / 2; offset > 0; offset /= 2) value += shuffle_xor(value, offset);
+  return value;
+}
+
+// The sum over lanes 0 to `lane`, which is lane().
+template <typename T>
+__device__ __forceinline__ T scan_add(T value, int lane) {
+#pragma unroll
+  for (int by = 1; by < kSize; by *= 2) {
+    const T other = shuffle_up(value, by);
+    value += lane >= by ? other : 0;
+  }
   return value;
 }
 

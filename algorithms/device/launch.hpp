@@ -1,10 +1,9 @@
 // Launches, and queries of the host to a device: a part of the vocabulary that cuda.hpp includes.
+// DependentLaunches and GridLaunches below choose the attributes of the launches of a plan. Under
+// the emulation the first part of this header is in tests/emulation/vocabulary.hpp.
 //
 //   launch(kernel, grid, block, shared_bytes, stream, arguments...)
 //   launch({.cooperative = true}, kernel, grid, block, shared_bytes, stream, arguments...)
-//
-// DependentLaunches and GridLaunches below choose the attributes of the launches of a plan. Under
-// the emulation the first part of this header is in tests/emulation/vocabulary.hpp.
 #pragma once
 
 #ifdef XCORR_EMULATE
@@ -36,8 +35,7 @@ namespace xcorr::device {
 inline constexpr std::size_t kSharedWithoutAsking = 48 * 1024;
 
 // The dynamic shared memory that each kernel has been allowed on each device. The limit belongs to
-// the kernel and not to a plan: plans of several threads use one kernel with different sizes, and a
-// smaller plan that set its size would make the launches of a larger plan fail.
+// the kernel: a smaller plan that set its size would make the launches of a larger plan fail.
 class SharedLimits {
  public:
   // Calls set() unless the kernel has already been allowed as much on the device. Only one thread
@@ -162,9 +160,9 @@ class OwnEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-// Allows the kernel at least `bytes` of dynamic shared memory on the current device; never reduces
-// the allowed size. CUDA is called only for a size larger than all previous sizes, because the call
-// takes a considerable part of the time of a launch.
+// Allows the kernel at least `bytes` of dynamic shared memory on the current device. CUDA is called
+// only for a size larger than all previous sizes, because the call takes a considerable part of the
+// time of a launch.
 inline void allow_shared(const void* kernel, std::size_t bytes) {
   static SharedLimits limits;  // per process, as CUDA's limits
   if (bytes <= kSharedWithoutAsking) return;
@@ -273,19 +271,18 @@ class LaunchOrder {
 
 // The launches of a plan as programmatic dependent launches (compute capability 9.0; otherwise
 // ordinary launches), in the order of its calls. A kernel may start while the previous kernel in
-// the stream drains, also that of the previous call. It waits before it first needs data of the
-// previous kernel. In mode stream this hides about 1 us of a launch on an H200, and enqueueing
-// takes 0.5 us less. A single call gains nothing, and neither does a replayed graph.
+// the stream drains, also that of the previous call. In mode stream this hides about 1 us of a
+// launch on an H200, and enqueueing takes 0.5 us less. A single call or a replayed graph gains
+// nothing.
 //
 // Every thread of such a kernel calls wait_for_previous() before it reads inputs or writes
-// anything. Before that it may read data from the creation of the plan. If the previous launch
-// waits before it lets the next launch start, it may also read data that the launches before the
-// previous one have stored. let_next_start() comes after wait_for_previous(), so that at most one
-// launch waits on the device. Two kernels of template_fft let the next launch start first; the
-// kernel after them reads counters, and one block waits (frame_factors.hpp). A test checks the PTX.
-// A kernel that fills the device has no let_next_start(): blocks of the next kernel that start
-// early are placed on the SMs that are free first, several on one SM (measured on an H200, 32:32 at
-// 32 x 32: 17.8 us with it, 13.9 us without, 15.0 us with ordinary launches).
+// anything. Before that it may read data from the creation of the plan, and data of the launches
+// before the previous one if that waits before it lets the next launch start. let_next_start()
+// comes after wait_for_previous(), so that at most one launch waits on the device. Two kernels of
+// template_fft are exceptions (frame_factors.hpp). A test checks the PTX. A kernel that fills the
+// device has no let_next_start(): blocks that start early are placed on the SMs that are free
+// first, several on one SM (H200, 32:32 at 32 x 32: 17.8 us with it, 13.9 us without, 15.0 us with
+// ordinary launches).
 class DependentLaunches {
  public:
   DependentLaunches() : available_(compute_capability_major() >= 9) {}
@@ -320,20 +317,18 @@ class DependentLaunches {
 };
 
 // The launches of a plan whose blocks wait for each other: all blocks must get onto the device. A
-// cooperative launch starts all its blocks or none, whatever else runs on the device, but only
-// after the previous launch in the stream has ended. A dependent launch is 1 us faster and
-// guarantees less: its blocks start as space becomes free. While some of its blocks wait for the
-// others, other work may hold that space and wait in the same way: a cooperative kernel, a kernel
-// that spins until a later kernel writes, a collective of a communication library. Neither would
-// ever end.
+// cooperative launch starts all its blocks or none, but only after the previous launch in the
+// stream has ended. A dependent launch is 1 us faster, but its blocks start as space becomes free.
+// While some of its blocks wait for the others, other work may hold that space and wait in the same
+// way (a cooperative kernel, a kernel that spins until a later kernel writes, a collective of a
+// communication library). Neither would ever end.
 //
 // Therefore launches are dependent only for a caller that says that there is no such work
-// (Call::exclusive). The kernels of this class themselves remain: two of them resident at once,
-// each with a part of its blocks, would deadlock. Therefore those of a process run one after the
-// other (a stream that follows another stream waits for it). Launches are cooperative for every
-// other caller, while any plan is captured, if other processes share the device, and for the first
-// launch of a plan, so that CUDA reports blocks that do not fit. A graph must not start on another
-// stream while calls from before its capture are queued.
+// (Call::exclusive), and those of a process run one after the other: a stream that follows another
+// stream waits for it. Launches are cooperative for every other caller, while any plan is captured,
+// if other processes share the device, and for the first launch of a plan, so that CUDA reports
+// blocks that do not fit. A graph must not start on another stream while calls from before its
+// capture are queued.
 class GridLaunches {
  public:
   GridLaunches()

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "algorithms/device/cuda.hpp"
 
@@ -34,42 +35,14 @@ __device__ __forceinline__ void back_off() {
   if constexpr (kNanoseconds > 0) __nanosleep(kNanoseconds);
 }
 
-namespace memory_detail {
-
-// The register or vector of registers for one access of kBytes. For two doubles (a T with `using
-// Scalar = double`) it is a vector of doubles: any other type costs instructions.
-template <std::size_t kBytes, typename Scalar>
-struct Access;
-template <>
-struct Access<4, float> {
-  using type = float;
-};
-template <>
-struct Access<8, float> {
-  using type = float2;
-};
-template <>
-struct Access<16, float> {
-  using type = float4;
-};
-template <>
-struct Access<16, double> {
-  using type = double2;
-};
+// The register, or the vector of registers, for one access of 4, 8 or 16 bytes. For two doubles (a
+// T with `using Scalar = double`) it is a vector of doubles: any other type costs instructions.
 template <typename T>
-struct ScalarOf {
-  using type = float;
-};
+concept OfDoubles = std::is_same_v<typename T::Scalar, double>;
 template <typename T>
-concept HasScalar = requires { typename T::Scalar; };
-template <HasScalar T>
-struct ScalarOf<T> {
-  using type = typename T::Scalar;
-};
-template <typename T>
-using AccessOf = typename Access<sizeof(T), typename ScalarOf<T>::type>::type;
-
-}  // namespace memory_detail
+using AccessOf = std::conditional_t<
+    sizeof(T) == 4, float,
+    std::conditional_t<sizeof(T) == 8, float2, std::conditional_t<OfDoubles<T>, double2, float4>>>;
 
 // 16 bytes, as other blocks see them now: each of the four words is one that was written.
 template <typename T>
@@ -90,22 +63,22 @@ __device__ __forceinline__ void store_relaxed(T* to, const T& value) {
                : "memory");
 }
 
-// Accesses that bypass the L1 cache, which does not see writes of other SMs: 4, 8 or 16 bytes.
+// Accesses that bypass the L1 cache, which does not see writes of other SMs.
 template <typename T>
 __device__ __forceinline__ T load_past_l1(const T* from) {
-  using Access = memory_detail::AccessOf<T>;
+  using Access = AccessOf<T>;
   return __builtin_bit_cast(T, __ldcg(reinterpret_cast<const Access*>(from)));
 }
 template <typename T>
 __device__ __forceinline__ void store_past_l1(T* to, const T& value) {
-  using Access = memory_detail::AccessOf<T>;
+  using Access = AccessOf<T>;
   __stcg(reinterpret_cast<Access*>(to), __builtin_bit_cast(Access, value));
 }
 
-// A store whose cache line is evicted first, for results that are not read again. 4, 8 or 16 bytes.
+// A store whose cache line is evicted first, for results that are not read again.
 template <typename T>
 __device__ __forceinline__ void store_last(T* to, const T& value) {
-  using Access = memory_detail::AccessOf<T>;
+  using Access = AccessOf<T>;
   __stcs(reinterpret_cast<Access*>(to), __builtin_bit_cast(Access, value));
 }
 

@@ -13,7 +13,7 @@
 
 #include <bit>
 
-#include "algorithms/device/votes.hpp"
+#include "algorithms/device/cuda.hpp"
 #include "algorithms/fused_fft/pair_columns.hpp"
 
 namespace xcorr::fused_fft {

@@ -2,8 +2,6 @@
 // correlations its scores need, and the rule for constants.
 #pragma once
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 
@@ -69,10 +67,6 @@ inline Support takes(const PlanRequest& request, bool everywhere) {
   }
   if (is_inside(q) || (everywhere && q.fields.score.kind == ScoreKind::covariance)) return yes();
   return no("window: the left matrix is a template inside the right one at every shift; use valid");
-}
-
-inline int thread_count(const PlanRequest& request) {
-  return request.params.get("threads") == "1" ? 1 : omp_get_max_threads();
 }
 
 // The correlations of a problem; each is of a left plane with a right plane.

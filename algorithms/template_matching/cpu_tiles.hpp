@@ -3,25 +3,22 @@
 //
 // - A tile of the right matrix is copied less its pivot, so that an offset of the frame costs no
 //   digits. It has integral images of its values and squares in float64, and the correlator's data.
-// - A template is copied less its mean, so that the mean of the window cancels in the numerator:
-//   sum (l - mean l)(r - mean r) = sum (l - mean l)(r - any number).
+// - A template is copied less its mean, so that the mean of the window cancels in the numerator.
 // - The score is numerator / sqrt(sum (l - mean l)^2 (sum r^2 - (sum r)^2 / n)).
 // - If the sums of a window have lost digits, beside an outlier or in one mode of a bimodal tile,
 //   its score is computed by the definition, from the unchanged pixels.
 //
-// With a mask of the left side the sums of a window are correlations with that mask, two in
-// addition to the numerator. With one of the right side the sums of the template are correlations,
-// also two. With both, all of these and the count of pixels are (six: Padfield 2012). All
-// correlations are float64 then.
+// A mask of one side replaces the two sums of the other side by correlations, in float64. With both
+// masks the count of pixels is a correlation too: six with the numerator (Padfield 2012).
 //
 // A Correlator computes numerators:
 //   Correlator<C>(request, grid, threads, memory); doubles(...)         C: float or double
-//   left(slot, plane, values)             prepares a plane of a template
-//   right(thread, plane, values, part)    prepares a plane of a tile
-//   correlate(thread, slot, left plane, right plane, tile, out)    every output of a tile
-//   correlate_in_double(...)              the same in float64, from the unprepared planes
-//   kLeastShare     share of the sum of squares of a tile below which a window is computed by
-//                   the definition
+//   left(slot, plane, values)           prepares a plane of a template
+//   right(thread, plane, values, part)  prepares a plane of a tile
+//   correlate(...)                      every output of a tile, for one template
+//   correlate_in_double(...)            the same in float64, from the unprepared planes
+//   kLeastShare                         share of the sum of squares of a tile below which a window
+//                                       is computed by the definition
 // A plane of a template has kSlackRows rows of zeros before and after it. Behind a plane of a tile
 // as many rows and kSlack elements may be read, and behind the outputs as many rows may be written.
 #pragma once
@@ -35,7 +32,9 @@
 #include <limits>
 #include <utility>
 
+#include "algorithms/blocks/integral_image.hpp"
 #include "algorithms/blocks/overlap_score.hpp"
+#include "algorithms/blocks/precision.hpp"
 #include "algorithms/template_matching/cpu_grid.hpp"
 #include "algorithms/template_matching/cpu_planes.hpp"
 #include "harness/variant.hpp"
@@ -59,7 +58,7 @@ class TilesPlan final : public Plan {
         grid_(grid),
         terms_(terms_of(problem_.fields.masks)),
         at_(request, grid),
-        threads_(thread_count(request)),
+        threads_(device::thread_count(request)),
         memory_(static_cast<double*>(request.workspace)),
         correlator_(request, grid, at_.slots, threads_, memory_ + at_.correlator) {
     std::fill_n(memory_, at_.correlator, 0.0);
@@ -94,7 +93,7 @@ class TilesPlan final : public Plan {
 
     Layout(const PlanRequest& request, const TileGrid& grid) {
       const Problem& q = request.problem;
-      const Index threads_in_use = thread_count(request);
+      const Index threads_in_use = device::thread_count(request);
       const auto line = [](Index doubles) { return (doubles + 31) / 32 * 32; };
       const bool masked = q.fields.masks != Masks::none;
       template_plane = line((q.left.rows + 2 * Correlator::kSlackRows) * q.left.cols);
@@ -105,7 +104,7 @@ class TilesPlan final : public Plan {
                                       : std::clamp<Index>(kTemplateDoubles / each,
                                                           std::min<Index>(q.lefts, 4), q.lefts);
       plane = line((grid.rows + Correlator::kSlackRows) * grid.cols + Correlator::kSlack);
-      image = line(IntegralImage::doubles(grid.rows, grid.cols));
+      image = line(device::IntegralImage::doubles(grid.rows, grid.cols));
       surface = line((grid.out_rows + Correlator::kSlackRows) * Correlator::pitch(grid));
       const bool normalised = is_normalised(q.fields.score.kind);
       thread = (masked ? 3 : 1) * plane + (normalised ? (masked ? 3 : 2) * image : 0) +
@@ -127,7 +126,7 @@ class TilesPlan final : public Plan {
   // The data of a tile that one thread holds.
   struct Scratch {
     Planes planes;
-    std::array<IntegralImage, kPlanes> images;
+    std::array<device::IntegralImage, kPlanes> images;
     C* surface[kSums];
     double* exact;     // products in float64, if `offset`
     double* inverses;  // make_inverses
@@ -148,9 +147,9 @@ class TilesPlan final : public Plan {
     const auto take = [&](Index doubles) { return std::exchange(at, at + doubles); };
     for (int p = 0; p < (masked() ? 3 : 1); ++p) s.planes.plane[p] = take(at_.plane);
     if (is_normalised(problem_.fields.score.kind)) {
-      s.images[kValues] = IntegralImage(take(at_.image));
-      s.images[kSquares] = IntegralImage(take(at_.image));
-      if (masked()) s.images[kValid] = IntegralImage(take(at_.image));
+      s.images[kValues] = device::IntegralImage(take(at_.image));
+      s.images[kSquares] = device::IntegralImage(take(at_.image));
+      if (masked()) s.images[kValid] = device::IntegralImage(take(at_.image));
     }
     for (int t = 0; t < (masked() ? kSums : 1); ++t) {
       s.surface[t] = reinterpret_cast<C*>(take(at_.surface));
@@ -428,6 +427,27 @@ class TilesPlan final : public Plan {
   int threads_;
   double* memory_;
   Correlator correlator_;
+};
+
+// The .workspace_bytes and .plan of a variant. kGrid(request) divides a surface into tiles. All sums
+// are float64 if kInDouble(problem), else they have the scalar type of the request.
+template <template <typename> class CorrelatorOf, auto kGrid, auto kInDouble>
+struct TilesVariant {
+  static std::size_t workspace_bytes(const PlanRequest& request) {
+    return device::with_scalar(request.precision, [&]<typename T>(T) {
+      return kInDouble(request.problem)
+                 ? TilesPlan<T, double, CorrelatorOf>::workspace_bytes(request, kGrid(request))
+                 : TilesPlan<T, T, CorrelatorOf>::workspace_bytes(request, kGrid(request));
+    });
+  }
+  static std::unique_ptr<Plan> plan(const PlanRequest& request) {
+    return device::with_scalar(request.precision, [&]<typename T>(T) -> std::unique_ptr<Plan> {
+      if (kInDouble(request.problem)) {
+        return std::make_unique<TilesPlan<T, double, CorrelatorOf>>(request, kGrid(request));
+      }
+      return std::make_unique<TilesPlan<T, T, CorrelatorOf>>(request, kGrid(request));
+    });
+  }
 };
 
 }  // namespace xcorr::template_matching

@@ -7,15 +7,13 @@
 //   numerators    sum of template x (frame less that mean)            -> score
 //   both          sum, and sum of squares, of the frame less a pivot  -> 1 / the norm of the window
 //
-// The frame is read less a pivot, one per area of shifts (template_statistics.hpp). The score of a
-// window that is far from the pivot is computed again in float64.
-//
-// A thread has one shift; a block has one tile of the template and an area of shifts. Numerators
-// exist once per pair; everything else once per frame. Tiles at the right and at the bottom end are
-// narrower or shorter.
+// The frame is read less a pivot, one per area of shifts. A thread has one shift; a block has one
+// tile of the template and an area of shifts. Numerators exist once per pair; everything else once
+// per frame. Tiles at the right and at the bottom end are narrower or shorter.
 #pragma once
 
 #include "algorithms/blocks/template_factors.hpp"
+#include "algorithms/template_matching/tuning.hpp"
 
 namespace xcorr::template_matching {
 
@@ -57,11 +55,9 @@ struct PartialOf<Pass::both> {
   using type = RunSums;
 };
 
-inline constexpr int kScaleThreads = 256;
-
 // Computes the scales of all areas of all frames. grid: parts of the areas of a frame, frames (in a
 // stride).
-static __global__ void __launch_bounds__(kScaleThreads)
+static __global__ void __launch_bounds__(Tuning::kScaleThreads)
     area_scales_kernel(TemplateProblem q, TemplateMemory memory, FrameScale* scales) {
   XCORR_SHARED(FrameFacts, of_frame, 1);
   wait_for_previous();
@@ -79,8 +75,8 @@ static __global__ void __launch_bounds__(kScaleThreads)
     if (blockIdx.x == 0 && thread == 0) memory.facts[frame] = facts;
     const Index first = static_cast<Index>(frame) * count;
 #pragma unroll 1
-    for (int i = static_cast<int>(blockIdx.x) * kScaleThreads + thread; i < count;
-         i += static_cast<int>(gridDim.x) * kScaleThreads) {
+    for (int i = static_cast<int>(blockIdx.x) * Tuning::kScaleThreads + thread; i < count;
+         i += static_cast<int>(gridDim.x) * Tuning::kScaleThreads) {
       scales[first + i] = scale_of_area(memory.areas.pivots[first + i], facts);
     }
   }
@@ -192,14 +188,14 @@ __global__ void __launch_bounds__(1024, 1) tile_sums_kernel(PearsonArguments a) 
 // Adds the sums of all tiles in order, and computes the result of the pass. One thread per shift of
 // a frame or pair.
 template <Pass kPass>
-__global__ void __launch_bounds__(256) add_tiles_kernel(PearsonArguments a) {
+__global__ void __launch_bounds__(Tuning::kAddThreads) add_tiles_kernel(PearsonArguments a) {
   wait_for_previous();
   const TemplateProblem& q = a.q;
   const Index size = q.out_size(), count = (kPass == Pass::numerators ? q.pairs : q.rights) * size;
   const auto* const partial = static_cast<const typename PartialOf<kPass>::type*>(a.partial);
 #pragma unroll 1
-  for (Index i = static_cast<Index>(blockIdx.x) * 256 + threadIdx.x; i < count;
-       i += static_cast<Index>(gridDim.x) * 256) {
+  for (Index i = static_cast<Index>(blockIdx.x) * Tuning::kAddThreads + threadIdx.x; i < count;
+       i += static_cast<Index>(gridDim.x) * Tuning::kAddThreads) {
     const Index item = i / size, shift = i - item * size;
     const auto* const of_item = partial + item * a.shape.tiles * size + shift;
     typename PartialOf<kPass>::type sum = {};

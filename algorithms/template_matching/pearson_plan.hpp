@@ -10,8 +10,6 @@
 
 namespace xcorr::template_matching {
 
-inline bool asks_peak(const Problem& q) { return q.fields.result.kind == ResultKind::peak; }
-
 inline PearsonShape pearson_shape(const PlanRequest& request) {
   const Problem& q = request.problem;
   const std::string tile = request.params.get("template_tile");
@@ -75,25 +73,46 @@ struct PearsonMemory {
   std::size_t bytes = 0;
 };
 
+inline std::size_t pearson_workspace_bytes(const PlanRequest& request) {
+  return PearsonMemory(request, Workspace(nullptr)).bytes;
+}
+
 // Enqueues the kernels that the passes of scores depend on.
 template <typename Launches>
 void enqueue_statistics(Launches& launches, void* stream, const PearsonArguments& a,
                         const float* left, const float* right) {
   launches.run(statistics_kernel, dim3(statistics_blocks(a.q, a.memory)), dim3(kStatisticsThreads),
                0, stream, a.q, a.memory, left, right);
-  constexpr int kMostParts = static_cast<int>(small_if_emulated(64, 2));
-  const int parts = std::min(ceil_div(a.memory.areas.count, kScaleThreads), kMostParts);
+  const int parts =
+      std::min(ceil_div(a.memory.areas.count, Tuning::kScaleThreads), Tuning::kMostScaleBlocks);
   launches.run(area_scales_kernel, dim3(static_cast<unsigned>(parts), grid_extent(a.q.rights)),
-               dim3(kScaleThreads), 0, stream, a.q, a.memory, a.scales);
+               dim3(Tuning::kScaleThreads), 0, stream, a.q, a.memory, a.scales);
 }
 
+// The threads of a block of a kernel that sums tiles.
+inline unsigned pearson_threads(const PearsonShape& s) {
+  return static_cast<unsigned>(ceil_div(s.across * s.down, warp::kSize) * warp::kSize);
+}
+
+// Launches tile_sums_kernel of a pass.
+struct TileSums {
+  TileSums(const PlanRequest& /*request*/, const PearsonMemory& /*memory*/) {}
+  template <Pass kPass>
+  void launch(DependentLaunches& launches, const PearsonArguments& a, dim3 grid, void* stream) {
+    launches.run(tile_sums_kernel<kPass>, grid, dim3(pearson_threads(a.shape)),
+                 pearson_shared_bytes(a.shape), stream, a);
+  }
+};
+
 // kCentred: the numerator does not subtract the mean of the window, since it cancels, and one pass
-// computes all that denominators need.
-template <bool kCentred>
-class PearsonPlan final : public DevicePlan<float> {
+// computes all that denominators need. `Sums` launches the kernel that sums the elements of tiles.
+template <bool kCentred, typename Sums = TileSums>
+class PearsonPlan : public DevicePlan<float> {
  public:
   explicit PearsonPlan(const PlanRequest& request)
-      : DevicePlan(request.problem), memory_(request, Workspace(request.workspace)) {
+      : DevicePlan(request.problem),
+        memory_(request, Workspace(request.workspace)),
+        sums_(request, memory_) {
     a_.q = TemplateProblem(request.problem);
     a_.shape = pearson_shape(request);
     a_.memory = memory_.of_templates;
@@ -102,10 +121,10 @@ class PearsonPlan final : public DevicePlan<float> {
     a_.means = memory_.means;
     a_.norms = memory_.norms;
     a_.less_mean = !kCentred && a_.q.is_ratio;
-    shared_bytes_ = pearson_shared_bytes(a_.shape);
-    threads_ =
-        static_cast<unsigned>(ceil_div(a_.shape.across * a_.shape.down, warp::kSize) * warp::kSize);
   }
+
+ protected:
+  const Sums& sums() const { return sums_; }
 
  private:
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
@@ -135,26 +154,23 @@ class PearsonPlan final : public DevicePlan<float> {
   void run(void* stream) {
     const Index items = kPass == Pass::numerators ? a_.q.pairs : a_.q.rights;
     const dim3 grid(static_cast<unsigned>(a_.shape.items), grid_extent(items));
-    launches_.run(tile_sums_kernel<kPass>, grid, dim3(threads_), shared_bytes_, stream, a_);
-    constexpr Index kMostBlocks = small_if_emulated(Index{1} << 16, 3);
-    const Index blocks = std::min(ceil_div<Index>(items * problem_.out_size(), 256), kMostBlocks);
-    launches_.run(add_tiles_kernel<kPass>, dim3(static_cast<unsigned>(blocks)), dim3(256), 0,
-                  stream, a_);
+    sums_.template launch<kPass>(launches_, a_, grid, stream);
+    const Index blocks = std::min(ceil_div<Index>(items * problem_.out_size(), Tuning::kAddThreads),
+                                  Tuning::kMostAddBlocks);
+    launches_.run(add_tiles_kernel<kPass>, dim3(static_cast<unsigned>(blocks)),
+                  dim3(Tuning::kAddThreads), 0, stream, a_);
   }
 
   DependentLaunches launches_;
   PearsonMemory memory_;
+  Sums sums_;
   PearsonArguments a_{};
-  std::size_t shared_bytes_ = 0;
-  unsigned threads_ = 0;
 };
 
 inline Support pearson_supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = templates_fit(q); !fit) return fit;
-  if (asks_peak(q)) {
-    if (const Support fit = PeakSearchPlan::supports(q); !fit) return fit;
-  }
+  if (const Support fit = PeakSearchPlan::supports(q); !fit) return fit;
   const PearsonShape s = pearson_shape(request);
   if (s.items >= kIndexLimit) return no("more than 2^31 - 2 tiles of all areas of shifts");
   constexpr Index kMostBytes = Index{1} << 32;

@@ -1,23 +1,18 @@
 // Templates by the transform theorem on FFTW, with integral images in float64. Derived from
 // cpu_fft, which computes every score in float64, pair by pair, by transforms of the whole frame.
 //
-//   - The mean of the window cancels in the numerator, so the sliding-window paper's "prevents an
-//     efficient frequency domain implementation" does not hold: a score is one product of spectra
-//     and one inverse transform.
-//   - The frame is divided into tiles, each with its own pivot (cpu_tiles.hpp). So transforms may
-//     be float32 and stay in a cache. The spectrum of a tile serves all templates, and that of a
-//     template serves all tiles and frames. Of the sides that transform fast, a tile has those for
-//     which the predicted time of the whole frame is smallest.
-//   - With masks each sum is a product of spectra too, in float64.
+// - The mean of the window cancels in the numerator, so that the sliding-window paper's "prevents
+//   an efficient frequency domain implementation" does not hold: a score is one product of spectra
+//   and one inverse transform.
+// - The frame is divided into tiles, each with its own pivot (cpu_tiles.hpp), so that transforms
+//   may be float32 and stay in a cache. The spectrum of a tile serves all templates, and that of a
+//   template serves all tiles and frames. A tile has the sides for which the predicted time of the
+//   whole frame is smallest.
+// - With masks each sum is a product of spectra too, in float64.
 //
-// Covariance, at any shifts and with either boundary, is one transform of the whole matrices, which
-// has their size if they are circular. That is the problem of particle image velocimetry, with
-// views.
-//
-// Forms: all; fp32, fp64. Scores zncc, ncc, covariance; masks; views. Plans are FFTW_ESTIMATE, so
-// that all plans of a problem give the same bits.
-// Parameters, run-time:
-//   threads  1, all  over tiles, and over templates if there are few tiles
+// Covariance, at any shifts and with either boundary, is one transform of the whole matrices, as
+// particle image velocimetry needs. Plans are FFTW_ESTIMATE, so that all plans of a problem give
+// the same bits. threads=all spreads over tiles, and over templates if there are few tiles.
 // Limits: zncc and ncc need the template inside the frame at every shift (window `valid` or a part
 // of it). Templates along one signal are refused (family time_series).
 #include <fftw3.h>
@@ -89,16 +84,11 @@ class TileTransforms {
         images_(products_ + threads * sizes_.spectrum) {
     const std::lock_guard lock(device::fftw_planner);
     const int rows = static_cast<int>(points_.rows), cols = static_cast<int>(points_.cols);
-    forward_ = Transforms<C>::plan_forward(rows, cols, image(0), raw(products_), FFTW_ESTIMATE);
-    inverse_ = Transforms<C>::plan_inverse(rows, cols, raw(products_), image(0), FFTW_ESTIMATE);
+    forward_.reset(
+        Transforms<C>::plan_forward(rows, cols, image(0), raw(products_), FFTW_ESTIMATE));
+    inverse_.reset(
+        Transforms<C>::plan_inverse(rows, cols, raw(products_), image(0), FFTW_ESTIMATE));
   }
-  ~TileTransforms() {
-    const std::lock_guard lock(device::fftw_planner);
-    device::Fftw<C>::destroy(forward_);
-    device::Fftw<C>::destroy(inverse_);
-  }
-  TileTransforms(const TileTransforms&) = delete;
-  TileTransforms& operator=(const TileTransforms&) = delete;
 
   void left(Index slot, Plane plane, const double* values) {
     forward(values, problem_.left, spectrum(lefts_, slot, plane));
@@ -112,7 +102,7 @@ class TileTransforms {
     multiply_(real(spectrum(lefts_, slot, left)), real(spectrum(rights_, thread, right)),
               real(product), 2 * points_.rows * (points_.cols / 2 + 1));
     C* at = image(thread);
-    device::Fftw<C>::c2r(inverse_, raw(product), at);
+    device::Fftw<C>::c2r(inverse_.get(), raw(product), at);
     const C scale = C{1} / static_cast<C>(points_.size());
     // In a tile shift 0 is the first output; otherwise shifts below 0 lie at the end.
     const Index sy = inside_ ? 0 : problem_.window.sy.first;
@@ -159,7 +149,7 @@ class TileTransforms {
       std::fill_n(at + y * points_.cols + shape.cols, points_.cols - shape.cols, C{0});
     }
     std::fill(at + shape.rows * points_.cols, at + points_.size(), C{0});
-    device::Fftw<C>::r2c(forward_, at, raw(to));
+    device::Fftw<C>::r2c(forward_.get(), at, raw(to));
   }
 
   Problem problem_;
@@ -169,7 +159,7 @@ class TileTransforms {
   bool inside_;
   double *lefts_, *rights_, *products_, *images_;
   void (*multiply_)(const C*, const C*, C*, Index) = device::choose_multiply<C>();
-  typename device::Fftw<C>::Handle forward_, inverse_;
+  device::OwnedPlan<C> forward_, inverse_;
 };
 
 namespace {
@@ -200,29 +190,9 @@ TileGrid grid(const PlanRequest& request) {
   return best;
 }
 
-template <typename T>
-using MaskedPlan = TilesPlan<T, double, TileTransforms>;
-template <typename T>
-using UnmaskedPlan = TilesPlan<T, T, TileTransforms>;
+bool is_masked(const Problem& q) { return q.fields.masks != Masks::none; }
 
-Support supports(const PlanRequest& request) { return takes(request, true); }
-
-std::size_t workspace_bytes(const PlanRequest& request) {
-  return device::with_scalar(request.precision, [&]<typename T>(T) {
-    return request.problem.fields.masks == Masks::none
-               ? UnmaskedPlan<T>::workspace_bytes(request, grid(request))
-               : MaskedPlan<T>::workspace_bytes(request, grid(request));
-  });
-}
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return device::with_scalar(request.precision, [&]<typename T>(T) -> std::unique_ptr<Plan> {
-    if (request.problem.fields.masks == Masks::none) {
-      return std::make_unique<UnmaskedPlan<T>>(request, grid(request));
-    }
-    return std::make_unique<MaskedPlan<T>>(request, grid(request));
-  });
-}
+using Tiles = TilesVariant<TileTransforms, grid, is_masked>;
 
 XCORR_VARIANT({
     .summary = "Scores of templates on FFTW: float32 tiles with pivots of their own, float64 "
@@ -236,9 +206,9 @@ XCORR_VARIANT({
     .scores = {ScoreKind::covariance, ScoreKind::ncc, ScoreKind::zncc},
     .masks = true,
     .views = {Views::dense, Views::windows, Views::channels},
-    .supports = supports,
-    .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .supports = [](const PlanRequest& request) { return takes(request, true); },
+    .workspace_bytes = Tiles::workspace_bytes,
+    .plan = Tiles::plan,
 });
 
 }  // namespace

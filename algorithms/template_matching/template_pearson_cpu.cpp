@@ -3,29 +3,26 @@
 // templates at every position in a frame, by its definition. Derived from cpu_row_streaming in
 // three steps:
 //
-//   - The mean of the window cancels in the numerator. So scores need one correlation, with the
-//     template without its mean; cpu_row_streaming computes six.
-//   - The sums of a window come from integral images, in float64.
-//   - Products are float32, in SIMD blocks of outputs that stay in registers (below).
+// - Scores need one correlation, with the template without its mean; cpu_row_streaming computes
+//   six.
+// - The sums of a window come from integral images, in float64.
+// - Products are float32, in SIMD blocks of outputs that stay in registers (below).
 //
-// A surface is divided into tiles (cpu_tiles.hpp). Whatever a tile needs is computed once and
-// serves all templates, as the paper's averages and frame denominators do. A tile has its own
-// pivot. If the mean of a window is far from this pivot compared with its deviation, float32 would
-// lose digits: then the products of the tile are computed again in float64.
+// Whatever a tile of the surface needs is computed once and serves all templates (cpu_tiles.hpp).
+// If the mean of a window is far from the pivot of the tile compared with its deviation, the
+// products of the tile are computed again in float64.
 //
 // SIMD by row streaming: a vector of a row of the frame is multiplied by one template element in
 // all lanes, for kRows rows of outputs at once. Rows of zeros surround the template, so that the
 // loop over the rows of the frame has no branch. Lanes and rows beyond the tile are computed and
 // dropped. AVX-512, AVX2 with FMA or the baseline of the architecture is chosen at run time.
 //
-// Forms: all; fp32, fp64. Scores zncc, ncc (large templates in float64), and covariance in float64;
-// masks (all sums are then correlations in float64, three for one mask and six for two); views.
-// Parameters, run-time:
-//   threads  1, all  over tiles, and over templates if there are few tiles
+// Covariance, masks, and large templates with ncc are computed in float64. threads=all spreads over
+// tiles, and over templates if there are few tiles.
 // Limits: the left matrix is the template and lies inside the right one at every shift (window
 // `valid` or a part of it). Templates along one signal are refused (family time_series).
-// Measured limit: about 80 % of the peak rate of multiply-adds of one core at 64 x 64; small search
-// areas do not fill the vectors.
+// Measured: about 80 % of the peak rate of multiply-adds of one core at 64 x 64; small search areas
+// do not fill the vectors.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -98,54 +95,53 @@ using Blocks = std::array<std::array<Block<T>, 3>, 2>;
 
 namespace {
 
+struct Baseline {
+  static constexpr int kBytes = 16;
+  template <typename T, int kRows, int kVectors>
+  static void run(const T* left, Shape shape, const T* right, Index pitch, T* out,
+                  Index out_pitch) {
+    correlate_block<T, kBytes, kRows, kVectors>(left, shape, right, pitch, out, out_pitch);
+  }
+};
 #if defined(__x86_64__)
-template <typename T, int kRows, int kVectors>
-[[gnu::target("avx2,fma")]] void block_avx2(const T* left, Shape shape, const T* right, Index pitch,
-                                            T* out, Index out_pitch) {
-  correlate_block<T, 32, kRows, kVectors>(left, shape, right, pitch, out, out_pitch);
-}
-template <typename T, int kRows, int kVectors>
-[[gnu::target("avx512f")]] void block_avx512(const T* left, Shape shape, const T* right,
+struct Avx2 {
+  static constexpr int kBytes = 32;
+  template <typename T, int kRows, int kVectors>
+  [[gnu::target("avx2,fma")]] static void run(const T* left, Shape shape, const T* right,
+                                              Index pitch, T* out, Index out_pitch) {
+    correlate_block<T, kBytes, kRows, kVectors>(left, shape, right, pitch, out, out_pitch);
+  }
+};
+struct Avx512 {
+  static constexpr int kBytes = 64;
+  template <typename T, int kRows, int kVectors>
+  [[gnu::target("avx512f")]] static void run(const T* left, Shape shape, const T* right,
                                              Index pitch, T* out, Index out_pitch) {
-  correlate_block<T, 64, kRows, kVectors>(left, shape, right, pitch, out, out_pitch);
-}
+    correlate_block<T, kBytes, kRows, kVectors>(left, shape, right, pitch, out, out_pitch);
+  }
+};
 #endif
-template <typename T, int kRows, int kVectors>
-void block_baseline(const T* left, Shape shape, const T* right, Index pitch, T* out,
-                    Index out_pitch) {
-  correlate_block<T, 16, kRows, kVectors>(left, shape, right, pitch, out, out_pitch);
-}
 
+template <typename T, typename Set, int kRows>
+Blocks<T> blocks_of() {
+  const auto of_rows = []<int kOf>(std::integral_constant<int, kOf>) {
+    constexpr int kLanes = Set::kBytes / sizeof(T);
+    return std::array<Block<T>, 3>{{{Set::template run<T, kOf, 1>, kOf, kLanes},
+                                    {Set::template run<T, kOf, 2>, kOf, 2 * kLanes},
+                                    {Set::template run<T, kOf, 3>, kOf, 3 * kLanes}}};
+  };
+  return {of_rows(std::integral_constant<int, kRows>()),
+          of_rows(std::integral_constant<int, kRows / 2>())};
+}
 template <typename T>
 Blocks<T> choose_blocks() {
-  constexpr int kScalar = sizeof(T);
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) {
-    constexpr int c = 64 / kScalar;
-    return {{{{{block_avx512<T, 8, 1>, 8, c},
-               {block_avx512<T, 8, 2>, 8, 2 * c},
-               {block_avx512<T, 8, 3>, 8, 3 * c}}},
-             {{{block_avx512<T, 4, 1>, 4, c},
-               {block_avx512<T, 4, 2>, 4, 2 * c},
-               {block_avx512<T, 4, 3>, 4, 3 * c}}}}};
-  }
+  if (__builtin_cpu_supports("avx512f")) return blocks_of<T, Avx512, 8>();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    constexpr int c = 32 / kScalar;
-    return {{{{{block_avx2<T, 4, 1>, 4, c},
-               {block_avx2<T, 4, 2>, 4, 2 * c},
-               {block_avx2<T, 4, 3>, 4, 3 * c}}},
-             {{{block_avx2<T, 2, 1>, 2, c},
-               {block_avx2<T, 2, 2>, 2, 2 * c},
-               {block_avx2<T, 2, 3>, 2, 3 * c}}}}};
+    return blocks_of<T, Avx2, 4>();
   }
 #endif
-  constexpr int c = 16 / kScalar;
-  return {{{{{block_baseline<T, 4, 1>, 4, c},
-             {block_baseline<T, 4, 2>, 4, 2 * c},
-             {block_baseline<T, 4, 3>, 4, 3 * c}}},
-           {{{block_baseline<T, 2, 1>, 2, c},
-             {block_baseline<T, 2, 2>, 2, 2 * c},
-             {block_baseline<T, 2, 3>, 2, 3 * c}}}}};
+  return blocks_of<T, Baseline, 4>();
 }
 
 // Computes every output of a tile, in blocks. `left` and `right` are planes as in cpu_tiles.hpp.
@@ -257,7 +253,7 @@ namespace {
 TileGrid grid(const PlanRequest& request) {
   constexpr Index kOutputs = 96;
   const Problem& q = request.problem;
-  const Index wanted = 2 * thread_count(request);
+  const Index wanted = 2 * device::thread_count(request);
   Index rows = kOutputs;
   const auto tasks = [&] {
     const TileGrid made = make_grid(q, rows, kOutputs);
@@ -265,17 +261,12 @@ TileGrid grid(const PlanRequest& request) {
   };
   rows = std::min(rows, (q.out_rows() + kMostRows - 1) / kMostRows * kMostRows);
   constexpr Index kLittleWork = Index{1} << 22;
-  const bool divides = thread_count(request) > 1 && q.fmas() > kLittleWork;
+  const bool divides = device::thread_count(request) > 1 && q.fmas() > kLittleWork;
   while (divides && tasks() < wanted && rows > kMostRows) {
     rows = (rows / 2 + kMostRows - 1) / kMostRows * kMostRows;
   }
   return make_grid(q, rows, kOutputs);
 }
-
-template <typename T>
-using ExactPlan = TilesPlan<T, double, RowStreaming>;
-template <typename T>
-using UsualPlan = TilesPlan<T, T, RowStreaming>;
 
 // All products of ncc may have the same sign. Then all additions in float32 round in one direction,
 // and a sum of n products loses up to n / 4 roundoffs; the check allows 0.8 sqrt(K) + 12 for K
@@ -294,21 +285,7 @@ bool is_exact(const Problem& q) {
          loses_digits_of_ncc(q);
 }
 
-Support supports(const PlanRequest& request) { return takes(request, false); }
-
-std::size_t workspace_bytes(const PlanRequest& request) {
-  return device::with_scalar(request.precision, [&]<typename T>(T) {
-    return is_exact(request.problem) ? ExactPlan<T>::workspace_bytes(request, grid(request))
-                                     : UsualPlan<T>::workspace_bytes(request, grid(request));
-  });
-}
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return device::with_scalar(request.precision, [&]<typename T>(T) -> std::unique_ptr<Plan> {
-    if (is_exact(request.problem)) return std::make_unique<ExactPlan<T>>(request, grid(request));
-    return std::make_unique<UsualPlan<T>>(request, grid(request));
-  });
-}
+using Tiles = TilesVariant<RowStreaming, grid, is_exact>;
 
 XCORR_VARIANT({
     .summary = "Pearson's score of templates by definition: one correlation and integral images a "
@@ -320,9 +297,9 @@ XCORR_VARIANT({
     .scores = {ScoreKind::covariance, ScoreKind::ncc, ScoreKind::zncc},
     .masks = true,
     .views = {Views::dense, Views::windows, Views::channels},
-    .supports = supports,
-    .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .supports = [](const PlanRequest& request) { return takes(request, false); },
+    .workspace_bytes = Tiles::workspace_bytes,
+    .plan = Tiles::plan,
 });
 
 }  // namespace

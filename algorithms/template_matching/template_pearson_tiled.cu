@@ -3,22 +3,17 @@
 // of shifts, and a thread has one shift. Derived from overlap_wise, where one thread computes a
 // whole shift.
 //
-// The passes are the paper's, in its order: averages of the frame's windows; denominators, from the
-// frame less these averages; numerators. Each pass has a kernel that sums the elements of every
-// tile, and a kernel that adds up the tiles; the last kernel also computes the fraction. Averages
-// and denominators are computed once per frame, for all templates. A kernel before them computes
-// the template's part; the paper does that once per session.
+// The passes are the paper's, in its order (pearson_passes.hpp). Averages and denominators are
+// computed once per frame, for all templates. A kernel before them computes the template's part;
+// the paper does that once per session.
 //
 // Differences from the paper: averages are summed in float64, and all passes read the frame less
 // its mean, so that an offset costs no digits. Tiles are not compiled for a problem. One launch
 // covers all areas of shifts; the paper needs several launches.
 //
-// Forms: all four; shifts at which the frame (right) contains the template (left); scores product
-// and zncc; results surface and peak; fp32.
-// Parameters, run-time:
-//   template_tile     rows x columns of a tile; those at the right and bottom end are smaller
-//   shifts_per_block  max threads of a block: rows of up to 32 neighbouring shifts
-// Limits: the sums of all tiles take at most 4 GiB.
+// template_tile is the rows x columns of a tile; those at the right and bottom end are smaller.
+// shifts_per_block is the max threads of a block: rows of up to 32 neighbouring shifts. Limits: the
+// sums of all tiles take at most 4 GiB.
 #include "algorithms/template_matching/pearson_plan.hpp"
 #include "harness/variant.hpp"
 
@@ -35,11 +30,8 @@ XCORR_VARIANT({
     .scores = {ScoreKind::product, ScoreKind::zncc},
     .results = {ResultKind::surface, ResultKind::peak},
     .supports = pearson_supports,
-    .workspace_bytes =
-        [](const PlanRequest& request) { return PearsonMemory(request, Workspace(nullptr)).bytes; },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<PearsonPlan<false>>(request);
-    },
+    .workspace_bytes = pearson_workspace_bytes,
+    .plan = make_plan<PearsonPlan<false>>,
 });
 
 }  // namespace

@@ -1,12 +1,7 @@
-// Pearson's correlation of templates in frames, with one pass fewer. Derived from
-// template_pearson_tiled.
-//
-// The deviations of a template from its mean add up to 0. So the mean of a window cancels in the
-// numerator, which needs no averages: any pivot will do, here a median of some values that the
-// block reads. Without the averages one pass makes sums and sums of squares of the windows, in
-// float64, from which denominators follow.
-//
-// Forms, parameters and limits: as template_pearson_tiled.
+// template_pearson_tiled with one pass fewer: the mean of a window cancels in the numerator, since
+// the deviations of a template from its mean add up to 0. Any pivot will do, here a median of some
+// values that the block reads. One pass makes sums and sums of squares of the windows, in float64,
+// from which denominators follow. Parameters and limits: those of template_pearson_tiled.
 #include "algorithms/template_matching/pearson_plan.hpp"
 #include "harness/variant.hpp"
 
@@ -24,11 +19,8 @@ XCORR_VARIANT({
     .scores = {ScoreKind::product, ScoreKind::zncc},
     .results = {ResultKind::surface, ResultKind::peak},
     .supports = pearson_supports,
-    .workspace_bytes =
-        [](const PlanRequest& request) { return PearsonMemory(request, Workspace(nullptr)).bytes; },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<PearsonPlan<true>>(request);
-    },
+    .workspace_bytes = pearson_workspace_bytes,
+    .plan = make_plan<PearsonPlan<true>>,
 });
 
 }  // namespace

@@ -6,12 +6,9 @@
 
 namespace xcorr::tiled {
 
-// The target of rows x (kChunk * chunks) elements of several matrices, from (row, col) on. Matrix m
-// is copied to shared + m * stride, its columns to a ring of `ring` columns from position `start`
-// on. The first `repeated` columns of the ring are stored again after its end.
-struct RingTarget {
-  float* shared;
-  int stride, pitch, matrices, row, rows, col, chunks;
+// Columns go to a ring of `ring` columns, from position `start` on. The first `repeated` columns of
+// the ring are stored again after its end.
+struct RingTarget : StageTarget {
   int ring, start, repeated;
 };
 

@@ -1,7 +1,7 @@
 // Stages rectangles of several matrices in shared memory, with zeros outside the matrices.
 #pragma once
 
-#include "algorithms/tiled/chunks.hpp"
+#include "algorithms/tiled/tiling.hpp"
 
 namespace xcorr::tiled {
 
@@ -13,74 +13,72 @@ struct StageSource {
   bool aligned = false;  // all rows begin at multiples of 16 bytes
 };
 
-// Stages rows x (kChunk * chunks) elements of several matrices, from (row, col) on, zero outside.
-// The threads of a block take chunks in turn, each with kFlight loads in flight. `col` is a
-// multiple of kChunk; matrix m is stored at shared + m * stride.
-template <int kFlight>
-class Stage {
- public:
-  struct Target {
-    float* shared;
-    int stride, pitch, matrices, row, rows, col, chunks;
+// The matrices of a group of pairs.
+struct PanelSources {
+  StageSource lefts, rights;
+};
+__device__ __forceinline__ PanelSources panel_sources(const DeviceProblem& q, const Tiling& t,
+                                                      const LanePairs& pairs, const float* left,
+                                                      const float* right) {
+  return {{left + pairs.left_first * q.left_size, q.left_size, q.left_cols, 0, 0, t.left_aligned},
+          {right + pairs.right_first * q.right_size, q.right_size, q.right_cols, 0, q.right_rows,
+           t.right_aligned}};
+}
+
+// The target of rows x (kChunk * chunks) elements of several matrices, from (row, col) on. Matrix m
+// is stored at shared + m * stride. `col` is a multiple of kChunk.
+struct StageTarget {
+  float* shared;
+  int stride, pitch, matrices, row, rows, col, chunks;
+};
+
+// The threads of a block take chunks in turn, each with four loads in flight. Elements outside the
+// matrices are 0.
+__device__ __forceinline__ void stage(const StageSource& source, const StageTarget& to, int thread,
+                                      int threads) {
+  constexpr int kFlight = 4;
+  const auto chunks = static_cast<unsigned>(to.chunks);
+  int y = static_cast<int>(static_cast<unsigned>(thread) / chunks), x = thread - y * to.chunks;
+  const int dy = static_cast<int>(static_cast<unsigned>(threads) / chunks);
+  const int dx = threads - dy * to.chunks;
+  int m = 0;
+  const auto wrap = [&] {
+    while (y >= to.rows) y -= to.rows, ++m;
   };
-
-  // divide(n) returns n / chunks.
-  template <typename Divide>
-  __device__ __forceinline__ Stage(const StageSource& source, const Target& target, int thread,
-                                   int threads, const Divide& divide)
-      : source_(source), to_(target) {
-    y_ = static_cast<int>(divide(static_cast<unsigned>(thread)));
-    x_ = thread - y_ * to_.chunks;
-    dy_ = static_cast<int>(divide(static_cast<unsigned>(threads)));
-    dx_ = threads - dy_ * to_.chunks;
-    wrap();
-  }
-
-  __device__ __forceinline__ bool more() const { return m_ < to_.matrices; }
-  __device__ __forceinline__ void load() {
+  wrap();
+  while (m < to.matrices) {
+    Chunk chunk[kFlight];
+    int at[kFlight];
 #pragma unroll
     for (int k = 0; k < kFlight; ++k) {
-      const bool exists = more();
-      at_[k] = exists ? m_ * to_.stride + y_ * to_.pitch + x_ * kChunk : -1;
-      chunk_[k] = {};
-      const int row = to_.row + y_, col = to_.col + x_ * kChunk;
-      if (exists && row >= source_.first_row && row < source_.end_row) {
+      const bool exists = m < to.matrices;
+      at[k] = exists ? m * to.stride + y * to.pitch + x * kChunk : -1;
+      chunk[k] = {};
+      const int row = to.row + y, col = to.col + x * kChunk;
+      if (exists && row >= source.first_row && row < source.end_row) {
         const float* const line =
-            source_.matrix + m_ * source_.size + static_cast<Index>(row) * source_.cols;
-        if (source_.aligned) {
-          if (static_cast<unsigned>(col) < static_cast<unsigned>(source_.cols)) {
-            chunk_[k] = load_chunk(line + col);
+            source.matrix + m * source.size + static_cast<Index>(row) * source.cols;
+        if (source.aligned) {
+          if (static_cast<unsigned>(col) < static_cast<unsigned>(source.cols)) {
+            chunk[k] = load_chunk(line + col);
           }
         } else {
 #pragma unroll
           for (int i = 0; i < kChunk; ++i) {
-            chunk_[k].at[i] = load_or_zero(line, col + i, source_.cols);
+            chunk[k].at[i] = load_or_zero(line, col + i, source.cols);
           }
         }
       }
-      x_ += dx_;
-      y_ += dy_;
-      if (x_ >= to_.chunks) x_ -= to_.chunks, ++y_;
+      x += dx;
+      y += dy;
+      if (x >= to.chunks) x -= to.chunks, ++y;
       wrap();
     }
-  }
-  __device__ __forceinline__ void store() const {
 #pragma unroll
     for (int k = 0; k < kFlight; ++k) {
-      if (at_[k] >= 0) *reinterpret_cast<Chunk*>(to_.shared + at_[k]) = chunk_[k];
+      if (at[k] >= 0) *reinterpret_cast<Chunk*>(to.shared + at[k]) = chunk[k];
     }
   }
-
- private:
-  __device__ __forceinline__ void wrap() {
-    while (y_ >= to_.rows) y_ -= to_.rows, ++m_;
-  }
-
-  StageSource source_;
-  Target to_;
-  int x_, y_, dx_, dy_, m_ = 0;  // position of the thread's next chunk
-  Chunk chunk_[kFlight];
-  int at_[kFlight];
-};
+}
 
 }  // namespace xcorr::tiled

@@ -172,6 +172,26 @@ struct TileRows {
   const float *left, *right;  // first row in the matrices of this lane
 };
 
+// Stores the tile of a thread in the rectangle of its pair in shared memory. Rectangles are `pitch`
+// floats apart.
+template <int kRows, int kCols>
+__device__ __forceinline__ void store_tile(const Tiling& t, const TilePosition<kRows, kCols>& at,
+                                           const RegisterTile<kRows, kCols>& tile, float* shared,
+                                           int pitch) {
+  block::barrier();
+  const int slot = (at.left_lane << t.pairs.right_lanes_log) + at.right_lane;
+  float* const mine =
+      shared + slot * pitch + (at.my_sy - at.block_sy) * at.block_cols + (at.my_sx - at.block_sx);
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+    for (int j = 0; j < kCols; ++j) {
+      mine[(at.down ? i : kRows - 1 - i) * at.block_cols + j] = tile.sums[i][j];
+    }
+  }
+  block::barrier();
+}
+
 // Writes the tiles of a block through shared memory, so that a warp writes contiguous runs of a
 // row.
 template <int kRows, int kCols>
@@ -183,20 +203,7 @@ __device__ __forceinline__ void write_tiles(const DeviceProblem& q, const Tiling
   const int area_log = at.rows_log + at.cols_log;
   const int area = kRows * kCols << area_log;
   const int pair_lanes_log = t.pairs.right_lanes_log + t.pairs.left_lanes_log;
-  block::barrier();
-  {
-    const int slot = (at.left_lane << t.pairs.right_lanes_log) + at.right_lane;
-    float* const mine = shared + slot * (area + 1) + (at.my_sy - at.block_sy) * at.block_cols +
-                        (at.my_sx - at.block_sx);
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-#pragma unroll
-      for (int j = 0; j < kCols; ++j) {
-        mine[(at.down ? i : kRows - 1 - i) * at.block_cols + j] = tile.sums[i][j];
-      }
-    }
-  }
-  block::barrier();
+  store_tile(t, at, tile, shared, area + 1);
   const int first_row = q.first_sy - at.block_sy, first_col = q.first_sx - at.block_sx;
   const int width_log = smaller(log2(kCols) + at.cols_log, log2(kTileThreads));
 #pragma unroll 1

@@ -5,38 +5,33 @@
 // them. It keeps the last left rows in registers, one for each row of the tile, so that one load of
 // a right row serves all rows of the tile.
 //
-// If there are enough pairs, the lanes of a warp have different pairs. All lanes then have the same
-// overlap, so that no step multiplies by the zeros outside it. If lanes have different shifts, all
-// lanes walk the rows and columns of the widest overlap among them. A block copies the matrices to
-// shared memory in panels. A panel has a few left columns over the whole height, and the right
-// columns that overlap them. Panels of fewer rows are used only if 4 columns over the whole height
-// do not fit, because each further panel of rows adds (tile rows - 1) steps.
+// If there are enough pairs, the lanes of a warp have different pairs and thus the same overlap, so
+// that no step multiplies by the zeros outside it. Lanes with different shifts walk the rows and
+// columns of the widest overlap among them. A block copies the matrices to shared memory in panels:
+// a few left columns over the whole height, and the right columns that overlap them. Panels of
+// fewer rows are used only if 4 columns over the whole height do not fit, because each further
+// panel of rows adds (tile rows - 1) steps.
 //
-// Forms: all; fp32.
-// Parameters, compile-time:
-//   overlap_tile  4x4, 4x8, 8x4  shifts per thread, sy x sx. In this order they have 21, 32, 43 FMAs
-//                                for each 16-byte access to shared memory, and 24, 16, 16 warps on
-//                                an SM
-//   sums          plain, blocked  tile 4x8 only. blocked adds sums of at most 252 products to
-//                                 compensated totals (blocked_sums.hpp), so that the error does not
-//                                 grow with the number of products. An infinite sum becomes NaN. A
-//                                 point does not name plain
-// Parameters, run-time:
-//   pairs_per_warp  1, 8, 32  pairs of a warp. In n-to-m, 32 are 4 lefts x 8 rights, or more lefts
-//                             where there are at most 4 rights. Low values make wider panels and
-//                             more blocks, so that a problem with few pairs also fills a GPU
-//   warps_across    1, 4, 8   how many of the 8 warps of a block lie side by side along sx. High
-//                             values write longer runs of an output row, but from narrower panels
+// Parameters:
+//   overlap_tile    shifts per thread, sy x sx. 4x4, 4x8 and 8x4 have 21, 32 and 43 FMAs for each
+//                   16-byte access to shared memory, and 24, 16 and 16 warps on an SM
+//   sums            tile 4x8 only. blocked adds sums of at most 252 products to compensated totals
+//                   (blocked_sums.hpp), so that the error does not grow with the number of
+//                   products. An infinite sum becomes NaN. A point does not name plain
+//   pairs_per_warp  in n-to-m, 32 are 4 lefts x 8 rights, or more lefts where there are at most 4
+//                   rights. Low values make wider panels and more blocks, so that a problem with
+//                   few pairs also fills a GPU
+//   warps_across    how many of the 8 warps of a block lie side by side along sx. High values write
+//                   longer runs of an output row, but from narrower panels
 // Limits: an infinity or a NaN may reach outputs whose overlaps do not contain it.
 // Measured (H200, 128:128 n-to-m, 64 x 64, tile 4x8): 37 TFLOP/s of useful work. The FMA pipe is
-// busy in 57 % of the cycles, and instructions are issued in 68 %. Barriers cause more stall cycles
-// than anything else, because a block does not compute while it copies a panel.
+// busy in 57 % of the cycles, and instructions are issued in 68 %. Barriers cause the most stall
+// cycles, because a block does not compute while it copies a panel.
 #include <array>
 
 #include "algorithms/tiled/blocked_sums.hpp"
-#include "algorithms/tiled/staging.hpp"
+#include "algorithms/tiled/panels.hpp"
 #include "algorithms/tiled/tile_plan.hpp"
-#include "algorithms/tiled/tile_walk.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::tiled {
@@ -54,43 +49,8 @@ __global__ void __launch_bounds__(kTileThreads, (kResidentBlocks<kRows, kCols>))
   const LanePairs pairs(q, t.pairs, block.group);
   const TilePosition<kRows, kCols> at(q, t, pairs, block, shared);
 
-  StageSource lefts = {left + pairs.left_first * q.left_size, q.left_size, q.left_cols};
-  StageSource rights = {right + pairs.right_first * q.right_size, q.right_size, q.right_cols};
-  lefts.aligned = t.left_aligned;
-  rights.aligned = t.right_aligned;
-  rights.end_row = q.right_rows;
   Tile<kRows, kCols> tile;
-#pragma unroll 1
-  for (int y0 = at.first_y; y0 < at.end_y; y0 += t.panel_rows) {
-    const int y1 = smaller(y0 + t.panel_rows, at.end_y);
-    lefts.first_row = y0;
-    lefts.end_row = y1;
-    const int pad_cols = at.col_lanes * kCols;
-    const TileRows<kRows, kCols> rows(q, t, at, y0, y1);
-#pragma unroll 1
-    for (int x0 = at.first_x; x0 < at.end_x; x0 += t.panel_cols) {
-      const int x1 = smaller(x0 + t.panel_cols, at.end_x);
-      const int right_col = larger(x0 + at.block_sx, -pad_cols);
-      const int right_col_end = smaller(x0 + chunk_up(x1 - x0) + at.block_sx + at.block_cols,
-                                        chunk_up(q.right_cols) + pad_cols);
-      block::barrier();
-      const int chunks = chunk_up(x1 - x0) / kChunk;
-      const int right_chunks = (right_col_end - right_col) / kChunk;
-      const auto copy = [&](const StageSource& source, const Stage<4>::Target& target) {
-        Stage<4> stage(source, target, at.thread, kTileThreads,
-                       [&](unsigned n) { return n / static_cast<unsigned>(target.chunks); });
-        while (stage.more()) stage.load(), stage.store();
-      };
-      copy(lefts, {shared, t.left_stride, t.left_pitch, pairs.left_count, y0 - (kRows - 1),
-                   y1 - y0 + 2 * (kRows - 1), x0, chunks});
-      copy(rights, {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count,
-                    rows.right_row, rows.right_end - rows.right_row, right_col, right_chunks});
-      block::barrier();
-      if (!at.works || rows.steps <= 0) continue;
-      rows.add(tile, q, at, x0, x1, rows.left,
-               [&](int x) { return rows.right + (x + at.my_sx - right_col); });
-    }
-  }
+  add_panels(tile, q, t, pairs, at, left, right, shared);
   tile.finish();
   write_tiles(q, t, pairs, at, tile, shared, out);
 }
@@ -144,9 +104,7 @@ XCORR_VARIANT({
         [](const PlanRequest& request) {
           return TilePlan::supports(request, kernel_for(request).shape, Panels::one);
         },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<DirectPlan>(request);
-    },
+    .plan = make_plan<DirectPlan>,
 });
 
 }  // namespace

@@ -13,13 +13,9 @@
 // and at most 16. If the whole height does not fit with two blocks per SM, one block gets all
 // shared memory.
 //
-// Forms: all; fp32.
-// Parameters, compile-time:
-//   overlap_tile  4x8, 8x4  as in tiled_direct; the ring of 8x4 is narrower, so its panels are
-//                           wider
-// Parameters, run-time:
-//   pairs_per_warp  1, 8, 32  as in tiled_direct; 32 stages 32 rights, in n-to-m 8
-//   warps_across    1, 4, 8   as in tiled_direct; 1 has the narrowest ring
+// Parameters: as in tiled_direct. The ring of tile 8x4 is narrower than that of 4x8, so that its
+// panels are wider. pairs_per_warp=32 stages 32 rights, in n-to-m 8. warps_across=1 has the
+// narrowest ring.
 // Limits: compute capability 8.0; an infinity or a NaN may reach outputs whose overlaps do not
 // contain it.
 // Measured (H200): 739 us for 1:32 at 128 x 128, where tiled_direct takes 1280 us. Its 122 (4x8)
@@ -45,11 +41,7 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
   const LanePairs pairs(q, t.pairs, block.group);
   const TilePosition<kRows, kCols> at(q, t, pairs, block, shared);
 
-  StageSource lefts = {left + pairs.left_first * q.left_size, q.left_size, q.left_cols};
-  StageSource rights = {right + pairs.right_first * q.right_size, q.right_size, q.right_cols};
-  lefts.aligned = t.left_aligned;
-  rights.aligned = t.right_aligned;
-  rights.end_row = q.right_rows;
+  auto [lefts, rights] = panel_sources(q, t, pairs, left, right);
   // The right columns that overlap the left columns from x0 on, and the end of a panel.
   const int pad_cols = at.col_lanes * kCols;
   const auto panel_end = [&](int x0) { return smaller(x0 + t.panel_cols, at.end_x); };
@@ -70,14 +62,20 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
     const auto stage = [&](int x0, int buffer, int col, int position) {
       const int x1 = panel_end(x0);
       stage_async(lefts,
-                  {shared + buffer, t.left_stride, t.left_pitch, pairs.left_count, y0 - (kRows - 1),
-                   y1 - y0 + 2 * (kRows - 1), x0, chunk_up(x1 - x0) / kChunk, t.panel_cols, 0, 0},
+                  {{shared + buffer, t.left_stride, t.left_pitch, pairs.left_count,
+                    y0 - (kRows - 1), y1 - y0 + 2 * (kRows - 1), x0, chunk_up(x1 - x0) / kChunk},
+                   t.panel_cols,
+                   0,
+                   0},
                   at.thread, kTileThreads);
-      stage_async(rights,
-                  {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count,
-                   rows.right_row, rows.right_end - rows.right_row, col,
-                   (right_end(x0) - col) / kChunk, ring, position, t.right_pitch - ring},
-                  at.thread, kTileThreads);
+      stage_async(
+          rights,
+          {{shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count, rows.right_row,
+            rows.right_end - rows.right_row, col, (right_end(x0) - col) / kChunk},
+           ring,
+           position,
+           t.right_pitch - ring},
+          at.thread, kTileThreads);
       async_copy::commit();
     };
     const auto wrapped = [&](int position) { return position < ring ? position : position - ring; };
@@ -147,9 +145,7 @@ XCORR_VARIANT({
              {"pairs_per_warp", {"1", "8", "32"}},
              {"warps_across", {"1", "4", "8"}}},
     .supports = supports,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<AsyncPlan>(request);
-    },
+    .plan = make_plan<AsyncPlan>,
 });
 
 }  // namespace

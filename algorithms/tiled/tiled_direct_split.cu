@@ -9,14 +9,11 @@
 // sizes. Each block stages a whole pair with asynchronous copies, with zeros around the right
 // matrix.
 //
-// Forms: all; fp32. Intended for one-to-one and a few pairs: pairs share no data.
-// Parameters, compile-time:
-//   overlap_tile    2x4, 4x4, 4x8  11, 21, 32 FMAs for each access of 16 bytes; at 64 x 64 there
-//                                  are 2048, 1024, 512 tiles
-//   lanes_per_tile  32, 8          of tile 4x4 (2x4 has 32, 4x8 has 8): 16 shuffles for one tile,
-//                                  or 14 for four
-// Parameters, run-time:
-//   warps_per_block  4, 8, 16  more warps share the staged matrices; fewer warps use more SMs
+// Parameters:
+//   overlap_tile     2x4, 4x4 and 4x8 have 11, 21 and 32 FMAs for each access of 16 bytes; at 64 x
+//                    64 there are 2048, 1024 and 512 tiles
+//   lanes_per_tile   of tile 4x4 (2x4 has 32, 4x8 has 8): 16 shuffles for one tile, or 14 for four
+//   warps_per_block  more warps share the staged matrices; fewer warps use more SMs
 // Limits: a pair fits into the shared memory of a block; at most 65535 pairs; an infinity or a NaN
 // may reach outputs whose overlaps do not contain it.
 // Measured (H200, one pair of 64 x 64): the FMA pipe is busy in 35 % of the cycles, instructions
@@ -37,17 +34,17 @@ namespace {
 constexpr int kMostWarps = 16;
 
 // The division of a problem among warps and blocks. Set on the host, passed to the kernel by value.
-struct Shares {
-  int left_rows, left_cols, right_rows, right_cols;
-  int first_sy, first_sx, out_rows, out_cols;
-  int sy_base, sx_base;      // shift of the first tile
-  int tile_rows, tile_cols;  // tiles in the window
-  int units;                 // per pair: tiles, or groups of four tiles
+struct Shares : Extents {
+  using Extents::Extents;
+  int sy_base = 0, sx_base = 0;      // shift of the first tile
+  int tile_rows = 0, tile_cols = 0;  // tiles in the window
+  int units = 0;                     // per pair: tiles, or groups of four tiles
   Divider unit_cols, rights_per_left;
-  std::uint32_t rights_back;                         // n-to-m: the rights start again for each left
-  int threads_log, left_width_log, right_width_log;  // threads of a block; chunks of a staged row
-  int left_pitch, right_pitch, rights_at;            // in shared memory
-  bool left_aligned, right_aligned;
+  std::uint32_t rights_back = 0;  // n-to-m: the rights start again for each left
+  // Threads of a block; chunks of a staged row.
+  int threads_log = 0, left_width_log = 0, right_width_log = 0;
+  int left_pitch = 0, right_pitch = 0, rights_at = 0;  // in shared memory
+  bool left_aligned = false, right_aligned = false;
 };
 
 // Stages rows x cols elements with halo rows and columns of zeros around them. Each thread has one
@@ -291,7 +288,8 @@ const SplitKernel& kernel_of(const Params& params) {
 
 // The division of a problem for a point.
 struct SplitWork {
-  explicit SplitWork(const PlanRequest& request) : kernel(kernel_of(request.params)) {
+  explicit SplitWork(const PlanRequest& request)
+      : kernel(kernel_of(request.params)), s(request.problem) {
     const Problem& q = request.problem;
     const auto pitch = [](Index cols) { return ceil_div<Index>(cols, kChunk) * kChunk; };
     const Index left_pitch = pitch(q.left.cols);
@@ -304,14 +302,6 @@ struct SplitWork {
     s.right_width_log = log2_up(pitch(q.right.cols) / kChunk);
     fits = s.left_width_log <= s.threads_log && s.right_width_log <= s.threads_log;
     if (shared_bytes > 1 << 20) return;  // more than any device has
-    s.left_rows = static_cast<int>(q.left.rows);
-    s.left_cols = static_cast<int>(q.left.cols);
-    s.right_rows = static_cast<int>(q.right.rows);
-    s.right_cols = static_cast<int>(q.right.cols);
-    s.first_sy = static_cast<int>(q.window.sy.first);
-    s.first_sx = static_cast<int>(q.window.sx.first);
-    s.out_rows = static_cast<int>(q.out_rows());
-    s.out_cols = static_cast<int>(q.out_cols());
     s.sy_base = s.first_sy;
     // A multiple of a chunk, so that both matrices are read in whole chunks.
     s.sx_base = chunk_down(s.first_sx);
@@ -332,7 +322,7 @@ struct SplitWork {
   }
 
   SplitKernel kernel;
-  Shares s = {};
+  Shares s;
   bool fits;  // each row has at most as many chunks as a block has threads
   int blocks = 0;
   std::size_t shared_bytes;
@@ -375,9 +365,7 @@ XCORR_VARIANT({
              {"warps_per_block", {"4", "8", "16"}}},
     .drops = {{"overlap_tile", "2x4", "lanes_per_tile"}, {"overlap_tile", "4x8", "lanes_per_tile"}},
     .supports = supports,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<SplitPlan>(request);
-    },
+    .plan = make_plan<SplitPlan>,
 });
 
 }  // namespace

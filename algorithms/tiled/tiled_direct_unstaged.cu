@@ -4,13 +4,10 @@
 // global memory, 16 bytes at a time, several rows at once. Right rows stay in registers for all
 // left rows that need them. Shuffles add the sums of the lanes in a fixed order. Beyond the paper.
 //
-// Forms: all; fp32. Intended for few pairs of at most about 32 x 32. In larger problems several
-// warps of an SM read the same rows, and staging them once is faster.
-// Parameters, compile-time:
-//   overlap_tile  2x4, 4x4, 4x8  128, 64, 32 warps at 16 x 16: for one pair, several pairs, tens of
-//                                pairs
-// Parameters, run-time:
-//   warps_per_block  1, 4  1 uses more SMs; 4 starts fewer blocks
+// Intended for few pairs of at most about 32 x 32. In larger problems several warps of an SM read
+// the same rows, and staging them once is faster. At 16 x 16, overlap_tile 2x4, 4x4 and 4x8 make
+// 128, 64 and 32 warps: for one pair, several pairs, tens of pairs. warps_per_block: 1 uses more
+// SMs; 4 starts fewer blocks.
 // Limits: columns are multiples of 4; at most 65535 left matrices, and right matrices per left
 // matrix; an infinity or a NaN may reach outputs whose overlaps do not contain it.
 // Measured (H200, one pair of 16 x 16): instructions are issued in 15 % of the cycles; the warps
@@ -30,13 +27,12 @@ namespace {
 constexpr int kMostWarps = 4;
 
 // The division of a problem into tiles. Set on the host, passed to the kernel by value.
-struct Tiles {
-  int left_rows, left_cols, right_rows, right_cols;
-  int first_sy, first_sx, out_rows, out_cols;
-  int sx_base;    // shift of the first column of tiles
-  int tile_rows;  // in the window
+struct Tiles : Extents {
+  using Extents::Extents;
+  int sx_base = 0;    // shift of the first column of tiles
+  int tile_rows = 0;  // in the window
   Divider tile_cols;
-  int rights_back;  // n-to-m: the rights start again for each left
+  int rights_back = 0;  // n-to-m: the rights start again for each left
 };
 
 __device__ __forceinline__ Chunk load_or_zero(const float* address, bool exists) {
@@ -152,18 +148,11 @@ const std::array<TileKernel<Kernel>, 3> kKernels = {{
 
 class UnstagedPlan final : public DevicePlan<float> {
  public:
-  explicit UnstagedPlan(const PlanRequest& request) : DevicePlan(request.problem) {
+  explicit UnstagedPlan(const PlanRequest& request)
+      : DevicePlan(request.problem), t_(request.problem) {
     const Problem& q = request.problem;
     const TileKernel<Kernel>& tile = kernel_of(kKernels, request);
     const int warps = request.params.get_int("warps_per_block");
-    t_.left_rows = static_cast<int>(q.left.rows);
-    t_.left_cols = static_cast<int>(q.left.cols);
-    t_.right_rows = static_cast<int>(q.right.rows);
-    t_.right_cols = static_cast<int>(q.right.cols);
-    t_.first_sy = static_cast<int>(q.window.sy.first);
-    t_.first_sx = static_cast<int>(q.window.sx.first);
-    t_.out_rows = static_cast<int>(q.out_rows());
-    t_.out_cols = static_cast<int>(q.out_cols());
     // A multiple of a chunk, so that both matrices are read in whole chunks.
     t_.sx_base = chunk_down(t_.first_sx);
     t_.tile_rows = ceil_div(t_.out_rows, tile.shape.rows);
@@ -185,7 +174,7 @@ class UnstagedPlan final : public DevicePlan<float> {
   }
 
   DependentLaunches launches_;
-  Tiles t_ = {};
+  Tiles t_;
   Kernel kernel_;
   dim3 grid_, block_;
 };
@@ -213,9 +202,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .axes = {{"overlap_tile", {"2x4", "4x4", "4x8"}, true}, {"warps_per_block", {"1", "4"}}},
     .supports = supports,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<UnstagedPlan>(request);
-    },
+    .plan = make_plan<UnstagedPlan>,
 });
 
 }  // namespace

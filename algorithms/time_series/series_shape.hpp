@@ -6,6 +6,8 @@
 // It is form n-to-m with one right matrix, rows as channels, and a window inside `valid`.
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 #include "harness/problem/problem.hpp"
@@ -33,6 +35,25 @@ struct SeriesShape {
   Index shifts;  // outputs per template
 };
 
+// SeriesShape in 32 bits, passed to kernels by value: left [templates][channels][length], right
+// [channels][pitch], out [templates][shifts].
+struct Series {
+  explicit Series(const SeriesShape& of)
+      : templates(static_cast<int>(of.templates)),
+        channels(static_cast<int>(of.channels)),
+        length(static_cast<int>(of.length)),
+        pitch(static_cast<int>(of.pitch)),
+        first(static_cast<int>(of.first)),
+        shifts(static_cast<int>(of.shifts)) {}
+  int templates, channels, length, pitch, first, shifts;
+};
+
+// The signal's Hankel matrix has one row per shift: the samples of all channels under a template.
+// The number of rows of a part of at most `bytes`.
+inline Index hankel_rows(const SeriesShape& s, Index bytes, Index scalar_bytes) {
+  return std::clamp<Index>(bytes / (s.channels * s.length * scalar_bytes), 1, s.shifts);
+}
+
 // Yes, or why a problem of form n-to-m does not belong to the family.
 inline Support supports_series(const Problem& q) {
   if (q.rights != 1) {
@@ -51,6 +72,16 @@ inline Support supports_series(const Problem& q) {
     return no("time series: templates leave the signal in this window; try window valid");
   }
   return yes();
+}
+
+// The same for a product of the Hankel matrix by a BLAS, whose sizes have 32 bits.
+inline Support supports_blas(const Problem& q) {
+  if (const Support series = supports_series(q); !series) return series;
+  const SeriesShape s(q);
+  if (std::max({s.templates, s.channels * s.length, s.shifts}) <= std::numeric_limits<int>::max()) {
+    return yes();
+  }
+  return no("more than 2^31 - 1 templates, samples of a template, or outputs of one");
 }
 
 }  // namespace xcorr::time_series

@@ -7,13 +7,9 @@
 // steps. Therefore the products of a step start from zero, and ordinary additions add them to the
 // sums.
 //
-// Forms: n-to-m with one right matrix, each shift with the template inside the signal; 3xtf32.
-// Parameters, compile-time:
-//   shifts_per_warp  32 to 128  as in timeseries_tf32; a tile takes twice the registers
-// Parameters, run-time:
-//   warps_per_block  4, 8       as in timeseries_tf32
-// Limits: compute capability 8.0; an infinity becomes a NaN; an infinity or a NaN may reach outputs
-// up to 7 shifts away from those whose windows hold it.
+// Parameters: those of timeseries_tf32; a tile takes twice the registers. Limits: compute
+// capability 8.0; an infinity becomes a NaN; an infinity or a NaN may reach outputs up to 7 shifts
+// away from those whose windows hold it.
 #include "algorithms/time_series/three_tf32.hpp"
 #include "algorithms/time_series/warp_plan.hpp"
 #include "harness/variant.hpp"

@@ -1,11 +1,5 @@
 // timeseries_tf32_detect of float32 grade, with the products of timeseries_3xtf32 and finer bins in
-// the histograms of brackets.
-//
-// Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
-// channels, which are summed; 3xtf32. Scores: product, ncc, zncc. Results: surface, above.
-// Parameters, run-time:
-//   warps_per_block  4, 8  warps that share the templates and the signal
-// Limits: those of timeseries_tf32_detect.
+// the histograms of brackets. Parameters and limits: those of timeseries_tf32_detect.
 #include "algorithms/time_series/detection/plan.hpp"
 #include "algorithms/time_series/three_tf32.hpp"
 #include "harness/variant.hpp"
@@ -29,7 +23,7 @@ XCORR_VARIANT({
     .results = {ResultKind::surface, ResultKind::above},
     .supports = Detection::supports,
     .workspace_bytes = Detection::workspace_bytes,
-    .plan = plan_detection<Detection>,
+    .plan = make_plan<Detection>,
 });
 
 }  // namespace

@@ -1,16 +1,8 @@
-// timeseries_tf32_wgmma of float32 grade, with the three products of timeseries_3xtf32: `big` is
-// the input rounded to tf32, `small` is the remainder rounded to tf32. Tensor cores do not round
-// their sums to nearest, and errors of one direction add up. Therefore the products of 16 samples
-// start from zero, and ordinary additions add them to the sums. This takes twice the registers for
-// the sums, so that a product has 64 columns in place of 128.
+// timeseries_tf32_wgmma of float32 grade, with the three products of timeseries_3xtf32. The
+// products of 16 samples start from zero, and ordinary additions add them to the sums. This takes
+// twice the registers for the sums, so that a product has 64 columns in place of 128.
 //
-// Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
-// channels, which are summed; 3xtf32.
-// Parameters, compile-time:
-//   spread  8, 16, 64  as in timeseries_tf32_wgmma
-// Limits: compute capability 9.0 and code for the target sm_90a, which the build creates together
-// with code for sm_90; templates of at most 65536 samples. An infinity becomes a NaN; an infinity
-// or a NaN may reach outputs up to spread + 7 shifts away from those whose windows contain it.
+// Parameters and limits: those of timeseries_tf32_wgmma; an infinity becomes a NaN.
 #include <bit>
 
 #include "algorithms/time_series/warpgroup_plan.hpp"
@@ -21,21 +13,17 @@ XCORR_NEEDS_TARGET(sm_90a);
 namespace xcorr::time_series {
 namespace {
 
-class WgmmaThreeTf32 {
- public:
+struct WgmmaThreeTf32 {
   static constexpr int kStep = 8, kPart = 4, kColumns = 64, kMostTileShifts = 4096;
   static constexpr int kAtOnce = 2, kParts = 2;
   static constexpr bool kFromZero = true;
 
   template <typename Sample>
-  __device__ static __forceinline__ void signal_words(const Sample& sample, int i,
-                                                      std::uint32_t (&of)[kParts]) {
-    split(sample(i), of);
-  }
-  template <typename Sample>
-  __device__ static __forceinline__ void template_words(const Sample& sample, int i,
-                                                        std::uint32_t (&of)[kParts]) {
-    split(sample(i), of);
+  __device__ static __forceinline__ void words(const Sample& sample, int i,
+                                               std::uint32_t (&of)[kParts]) {
+    const float value = sample(i);
+    of[0] = matrix::to_tf32(value);
+    of[1] = matrix::to_tf32(value - std::bit_cast<float>(of[0]));
   }
   template <bool kAdd>
   __device__ static __forceinline__ void add(float (&d)[kColumns / 2],
@@ -47,12 +35,6 @@ class WgmmaThreeTf32 {
     warpgroup::add_product_tf32<kAdd>(d, a[1], big);
     warpgroup::add_product_tf32<true>(d, a[0], small);
     warpgroup::add_product_tf32<true>(d, a[0], big);
-  }
-
- private:
-  __device__ static __forceinline__ void split(float value, std::uint32_t (&of)[kParts]) {
-    of[0] = matrix::to_tf32(value);
-    of[1] = matrix::to_tf32(value - std::bit_cast<float>(of[0]));
   }
 };
 

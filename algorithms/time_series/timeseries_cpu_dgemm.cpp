@@ -3,20 +3,14 @@
 // this shift. The outputs are the templates times the transpose of this matrix. Derived from
 // cpu_definition by storing every sample T times.
 //
-// The matrix is built in chunks of kChunkBytes. Building a chunk is the phase `build`; its product
-// by cblas_dgemm of OpenBLAS is the phase `rest`. The paper's time excludes building.
-//
-// OpenBLAS is loaded when the variant is first requested, so that nothing else depends on it. Where
-// it is not installed, the variant is not_supported. It uses as many threads as OpenBLAS chooses:
-// all cores, unless OPENBLAS_NUM_THREADS is set.
-//
-// Problem: n-to-m with one signal, rows as channels, window inside `valid`; fp64. No parameters.
-// Limits: sizes in BLAS have 32 bits.
+// The matrix is built in chunks of kChunkBytes (phase `build`) and multiplied by cblas_dgemm of
+// OpenBLAS (phase `rest`). The paper's time excludes building. OpenBLAS is loaded when the variant
+// is first requested; where it is not installed, the variant is not_supported. It uses all cores,
+// unless OPENBLAS_NUM_THREADS is set. Limits: sizes in BLAS have 32 bits.
 #include <dlfcn.h>
 #include <omp.h>
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "algorithms/time_series/series_shape.hpp"
@@ -55,10 +49,7 @@ class Blas {
   }
 };
 
-Index chunk_shifts(const SeriesShape& s) {
-  const Index row = s.channels * s.length * Index{sizeof(double)};
-  return std::clamp<Index>(kChunkBytes / row, 1, s.shifts);
-}
+Index chunk_shifts(const SeriesShape& s) { return hankel_rows(s, kChunkBytes, sizeof(double)); }
 
 class DgemmPlan final : public Plan {
  public:
@@ -102,13 +93,9 @@ class DgemmPlan final : public Plan {
 };
 
 Support supports(const PlanRequest& request) {
-  if (const Support series = supports_series(request.problem); !series) return series;
-  if (const Blas& blas = Blas::instance(); !blas.problem.empty()) return no(blas.problem);
-  const SeriesShape s(request.problem);
-  if (std::max({s.templates, s.channels * s.length, s.shifts}) > std::numeric_limits<int>::max()) {
-    return no("more than 2^31 - 1 templates, samples of a template, or outputs of one");
-  }
-  return yes();
+  if (const Support fit = supports_blas(request.problem); !fit) return fit;
+  const std::string& problem = Blas::instance().problem;
+  return problem.empty() ? yes() : no(problem);
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {
@@ -125,9 +112,7 @@ XCORR_VARIANT({
     .forms = {Form::n_to_m},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<DgemmPlan>(request);
-    },
+    .plan = make_plan<DgemmPlan>,
 });
 
 }  // namespace

@@ -6,20 +6,16 @@
 // transforms back and copies the outputs that did not wrap around. Except for the spectra of the
 // templates, all data of a segment stay in the caches of its core.
 //
-// Problem: n-to-m with one signal, rows as channels, window inside `valid`; fp32, fp64. All cores.
-// Parameters, run-time:
-//   segment  points of a transform. auto: the power of two with the least work per output,
-//            2048 for templates of 256 samples.
-// Phases: none, since threads are in different steps at the same time. Plans are FFTW_MEASURE
-// without wisdom, as in cpu_fft. For a single call, and for few transforms, which take less time
-// than planning, they are FFTW_ESTIMATE.
+// segment is the points of a transform. auto: the power of two with the least work per output, 2048
+// for templates of 256 samples. There are no phases, since threads are in different steps at the
+// same time. Plans are FFTW_MEASURE without wisdom, as in cpu_fft. For a single call, and for few
+// transforms, which take less time than planning, they are FFTW_ESTIMATE.
 // Limits: templates are transformed whole; all of their spectra are in memory.
 #include <omp.h>
 
 #include <algorithm>
 #include <complex>
 #include <cstring>
-#include <mutex>
 
 #include "algorithms/blocks/fftw.hpp"
 #include "algorithms/blocks/precision.hpp"
@@ -30,10 +26,6 @@
 namespace xcorr::time_series {
 namespace {
 
-// The effort with which cpu_fft plans its rows: the speed of plain FFTW_MEASURE (512 to 16384
-// points) at a third of the planning time.
-constexpr unsigned kEffort = FFTW_NO_BUFFERING | FFTW_NO_INDIRECT_OP | FFTW_NO_DFT_R2HC |
-                             FFTW_NO_RANK_SPLITS | FFTW_NO_VRANK_SPLITS | FFTW_NO_VRECURSE;
 // Transforms per call from which on measuring is faster in total.
 constexpr Index kWorthMeasuring = 64;
 constexpr double kExtraWork = 4;  // product, scaling and copies, relative to one of log2(N) steps
@@ -83,14 +75,8 @@ class CpuFftPlan final : public Plan {
     const device::Planner<T> planner(transforms >= kWorthMeasuring ? request.planning
                                                                    : Planning::once);
     const Buffers own = buffers(0);
-    forward_ = planner.r2c(points, own.real, raw(own.product), kEffort);
-    inverse_ = planner.c2r(points, raw(own.product), own.real, kEffort);
-  }
-
-  ~CpuFftPlan() override {
-    const std::lock_guard lock(device::fftw_planner);
-    Library::destroy(forward_);
-    Library::destroy(inverse_);
+    forward_.reset(planner.r2c(points, own.real, raw(own.product), device::kRowEffort));
+    inverse_.reset(planner.c2r(points, raw(own.product), own.real, device::kRowEffort));
   }
 
   void compute(const Call& call) override {
@@ -127,7 +113,7 @@ class CpuFftPlan final : public Plan {
   void transform(const T* from, Index count, T* real, Complex* to) const {
     std::copy_n(from, count, real);
     std::fill(real + count, real + at_.segments.points, T{0});
-    Library::r2c(forward_, real, raw(to));
+    Library::r2c(forward_.get(), real, raw(to));
   }
 
   void correlate_segment(const Call& call, Index k, const Buffers& own) const {
@@ -144,7 +130,7 @@ class CpuFftPlan final : public Plan {
         add_product(templates_ + (i * s.channels + c) * at_.spectrum,
                     own.spectra + c * at_.spectrum, own.product, c == 0);
       }
-      Library::c2r(inverse_, raw(own.product), own.real);
+      Library::c2r(inverse_.get(), raw(own.product), own.real);
       T* const out = call.outs<T>() + i * s.shifts + first;
       for (Index x = 0; x < count; ++x) out[x] = scale * own.real[x];
     }
@@ -164,7 +150,7 @@ class CpuFftPlan final : public Plan {
 
   CpuFftLayout at_;
   Complex *templates_, *threads_;
-  typename Library::Handle forward_, inverse_;
+  device::OwnedPlan<T> forward_, inverse_;
 };
 
 Support supports(const PlanRequest& request) {

@@ -1,20 +1,15 @@
 // timeseries_tf32 with half-precision products: a step has 16 samples in place of 8 at the same
-// instruction rate. Inputs are float32 and are rounded to half when they are staged; sums are
-// float32. A word of a right fragment has two neighbouring samples and may begin at an odd sample,
-// so that shared memory holds a pair of every sample and the next. A tile is one word per lane; the
-// samples 8 further are the word of the next tile.
+// instruction rate. Inputs are rounded to half when they are staged; sums are float32. A word of a
+// right fragment has two neighbouring samples and may begin at an odd sample, so that shared memory
+// holds a pair of every sample and the next. A tile is one word per lane; the samples 8 further are
+// the word of the next tile.
 //
 // Exact where every input has at most 11 significant bits in the range of half, 2^-24 to 65504, as
 // samples of many digitizers do. Larger inputs become infinite, smaller inputs 0;
 // timeseries_fp16_scaled supports these.
 //
-// Forms: n-to-m with one right matrix, each shift with the template inside the signal; fp16.
-// Parameters, compile-time:
-//   shifts_per_warp  32 to 256  as in timeseries_tf32
-// Parameters, run-time:
-//   warps_per_block  4, 8       as in timeseries_tf32
-// Limits: compute capability 8.0; inputs as stated above; an infinity or a NaN may reach outputs up
-// to 15 shifts away from those whose windows contain it.
+// Parameters: those of timeseries_tf32. Limits: compute capability 8.0; inputs as stated above; an
+// infinity or a NaN may reach outputs up to 15 shifts away from those whose windows contain it.
 #include "algorithms/time_series/warp_plan.hpp"
 #include "harness/variant.hpp"
 

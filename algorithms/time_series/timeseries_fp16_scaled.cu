@@ -8,20 +8,15 @@
 // largest of 16 and of 8 samples is found with shuffles when the samples are staged. The signal
 // stays float32 in shared memory, because neighbouring tiles share samples but not factors. A lane
 // rounds a tile to half when it loads it, once for all steps that use the tile. A product starts
-// from zero and is added to the sums after multiplication by the inverses of both factors: D += C x
-// scale, which needs a second set of registers.
+// from zero and is added to the sums after multiplication by the inverses of both factors, which
+// needs a second set of registers.
 //
-// Forms: n-to-m with one right matrix, each shift with the template inside the signal; fp16.
-// Parameters, compile-time:
-//   shifts_per_warp  32 to 128  as in timeseries_tf32
-// Parameters, run-time:
-//   warps_per_block  4, 8       as in timeseries_tf32
-// Limits: compute capability 8.0; products of two blocks' largest inputs below 2^-100 may become 0,
-// and above 2^120 infinite; an infinity or a NaN may reach outputs up to 30 shifts away from those
-// whose windows contain it.
+// Parameters: those of timeseries_tf32. Limits: compute capability 8.0; products of two blocks'
+// largest inputs below 2^-100 may become 0, and above 2^120 infinite; an infinity or a NaN may
+// reach outputs up to 30 shifts away from those whose windows contain it.
 #include <bit>
 
-#include "algorithms/blocks/float_order.hpp"
+#include "algorithms/blocks/floats.hpp"
 #include "algorithms/time_series/warp_plan.hpp"
 #include "harness/variant.hpp"
 

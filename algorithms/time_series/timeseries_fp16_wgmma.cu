@@ -1,19 +1,11 @@
 // timeseries_tf32_wgmma with half-precision products, whose depth is 16 samples in place of 8 at
-// the same instruction rate. Inputs are float32 and are rounded to half when they are staged; sums
-// are float32. A lane's word of the left matrix has two neighbouring samples and may begin at an
-// odd sample, so that shared memory holds a pair of every sample of a template and the next. With a
-// spread of 8 the signal needs no planes: the parts of a column are the next columns.
+// the same instruction rate. Inputs are rounded to half when they are staged; sums are float32. A
+// lane's word of the left matrix has two neighbouring samples and may begin at an odd sample, so
+// that shared memory holds a pair of every sample of a template and the next. With a spread of 8
+// the signal needs no planes: the parts of a column are the next columns.
 //
-// Exact where every input has at most 11 significant bits in the range of half, 2^-24 to 65504, as
-// samples of many digitizers do. Larger inputs become infinite, smaller inputs 0.
-//
-// Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
-// channels, which are summed; fp16.
-// Parameters, compile-time:
-//   spread  8, 16, 64  as in timeseries_tf32_wgmma
-// Limits: compute capability 9.0 and code for the target sm_90a, which the build creates together
-// with code for sm_90; templates of at most 65536 samples; inputs as stated above. An infinity or a
-// NaN may reach outputs up to spread + 15 shifts away from those whose windows contain it.
+// Exact for the inputs of timeseries_fp16; larger inputs become infinite, smaller inputs 0.
+// Parameters and limits: those of timeseries_tf32_wgmma, with spread + 15 shifts.
 #include "algorithms/time_series/warpgroup_plan.hpp"
 #include "harness/variant.hpp"
 
@@ -28,13 +20,8 @@ struct WgmmaFp16 {
   static constexpr bool kFromZero = false;
 
   template <typename Sample>
-  __device__ static __forceinline__ void signal_words(const Sample& sample, int i,
-                                                      std::uint32_t (&of)[kParts]) {
-    of[0] = matrix::to_halves(sample(i), sample(i + 1));
-  }
-  template <typename Sample>
-  __device__ static __forceinline__ void template_words(const Sample& sample, int i,
-                                                        std::uint32_t (&of)[kParts]) {
+  __device__ static __forceinline__ void words(const Sample& sample, int i,
+                                               std::uint32_t (&of)[kParts]) {
     of[0] = matrix::to_halves(sample(i), sample(i + 1));
   }
   template <bool kAdd>

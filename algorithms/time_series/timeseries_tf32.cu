@@ -1,27 +1,20 @@
 // Time series on tensor cores in tf32: the method of the TF32 paper (README.md of this folder) for
 // any number of templates, samples and shifts. A warp computes 16 templates x N shifts as products
-// of two small matrices: 16 templates x 8 samples, and 8 samples x 8 shifts. It is known which
-// lane holds which element of such a matrix in which register. Therefore each lane reads its
-// elements of the second matrix from the signal in shared memory, and the matrix of shifted signals
-// is never stored (see warp_products.hpp). Inputs are float32 and are rounded to tf32 once, when
-// they are staged. Sums are float32.
+// of two small matrices: 16 templates x 8 samples, and 8 samples x 8 shifts. It is known which lane
+// holds which element of such a matrix in which register. Therefore each lane reads its elements of
+// the second matrix from the signal in shared memory, and the matrix of shifted signals is never
+// stored (see warp_products.hpp). Inputs are rounded to tf32 once, when they are staged. Sums are
+// float32. The last group of 16 templates and the last step of 8 samples are padded with zeros.
 //
-// Templates are processed in groups of 16 and samples in steps of 8. The last group and the last
-// step are padded with zeros.
-//
-// Forms: n-to-m with one right matrix, each shift with the template inside the signal; tf32.
-// Parameters, compile-time:
-//   shifts_per_warp  16 to 256  N. High values load less for a product, but leave fewer warps on an
-//                               SM. The TF32 paper uses 96
-//   instruction      mma        mma.sync m16n8k8: 16 templates x 8 samples x 16 shifts take 2
-//                               tensor-core instructions of 8 samples and 8 shifts
-//                    wmma       wmma.mma m16n16k8, as in the TF32 paper: the same takes 4
-//                               instructions of 4 samples and 8 shifts
-//   fragments        keep       a tile (8 samples x 8 shifts) stays in registers for all steps that
-//                               need it
-//                    load       every step loads all its tiles, as in the TF32 paper
-// Parameters, run-time:
-//   warps_per_block  4, 8       warps that share the templates and the signal
+// Parameters:
+//   shifts_per_warp  N. High values load less for a product, but leave fewer warps on an SM. The
+//                    TF32 paper uses 96
+//   instruction      mma (mma.sync m16n8k8): 16 templates x 8 samples x 16 shifts take 2
+//                    tensor-core instructions of 8 samples and 8 shifts. wmma (wmma.mma m16n16k8),
+//                    as in the TF32 paper: the same takes 4 instructions of 4 samples and 8 shifts
+//   fragments        keep: a tile (8 samples x 8 shifts) stays in registers for all steps that need
+//                    it. load: every step loads all its tiles, as in the TF32 paper
+//   warps_per_block  warps that share the templates and the signal
 // Limits: compute capability 8.0 or higher. An infinity or a NaN may also reach outputs up to 7
 // shifts away from those whose sums contain it.
 // Measured (H200, 16 templates x 256 samples, 4.32 million shifts, N = 128, mma, keep, 4 warps):

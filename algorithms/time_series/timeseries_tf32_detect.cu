@@ -9,13 +9,9 @@
 // one pass over the products and a survey of every 32nd tile (detection/survey.hpp). Where the
 // survey fails, it comes from further passes (detection/finish.hpp).
 //
-// Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
-// channels, which are summed; tf32. Scores: product, ncc, zncc. Results: surface, above.
-// Parameters, run-time:
-//   warps_per_block  4, 8  warps that share the templates and the signal
 // Limits: compute capability 8.0; templates of up to 200,000 samples. A score whose window has an
-// infinity or a NaN is NaN. Samples that differ from others of their tile by more than 2^20, and by
-// less among themselves, count as constant up to rounding.
+// infinity or a NaN is NaN. A window counts as constant where the differences between its samples
+// are below 2^-20 of their difference from other samples of the tile.
 #include "algorithms/time_series/detection/tf32_plan.hpp"
 #include "harness/variant.hpp"
 
@@ -36,7 +32,7 @@ XCORR_VARIANT({
     .results = {ResultKind::surface, ResultKind::above},
     .supports = Detection::supports,
     .workspace_bytes = Detection::workspace_bytes,
-    .plan = plan_detection<Detection>,
+    .plan = make_plan<Detection>,
 });
 
 }  // namespace

@@ -2,15 +2,11 @@
 // load_matrix_sync (wmma.load), the documented way, which the TF32 paper avoids. The instruction
 // requires rows that are a multiple of 16 bytes apart and a first element at a multiple of 32
 // bytes. The rows of the matrix of shifted signals are one sample apart. Therefore shared memory
-// holds eight rows of it: eight copies of the signal, each shifted by one more sample. A tile of 8
-// x 16 begins at column k0 + s0, a multiple of 8. Everything else is as in timeseries_tf32.
+// holds eight copies of the signal, each shifted by one more sample. A tile of 8 x 16 begins at
+// column k0 + s0, a multiple of 8.
 //
-// Forms: n-to-m with one right matrix, each shift with the template inside the signal; tf32.
-// Parameters, compile-time:
-//   shifts_per_warp  16 to 256  as in timeseries_tf32
-// Parameters, run-time:
-//   warps_per_block  4, 8       as in timeseries_tf32
-// Limits: those of timeseries_tf32; with 256 shifts and 8 warps, 115 KiB of shared memory.
+// Parameters and limits: those of timeseries_tf32; with 256 shifts and 8 warps, 115 KiB of shared
+// memory.
 #include "algorithms/time_series/warp_plan.hpp"
 #include "harness/variant.hpp"
 

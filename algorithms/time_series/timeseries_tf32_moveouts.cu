@@ -1,7 +1,7 @@
 // A matched filter on tensor cores in tf32 whose templates have moveouts: right matrix k is the
 // signal with the offsets of template k, one per channel. No two templates share a signal, so that
-// 16 templates do not form a matrix. Derived from timeseries_tf32_detect; here one template is
-// spread over 16 shifts.
+// 16 templates do not form a matrix. Derived from timeseries_tf32_detect, with its templates,
+// factors of shifts and lines; here one template is spread over 16 shifts.
 //
 // With shift = 16 u + v, the scores of a template are a product of 16 x K by K x U matrices, K = T
 // + 15:
@@ -12,14 +12,9 @@
 // bytes: two of them are its rows of a first product, two of a second product. The left matrix has
 // its columns in the same order.
 //
-// Templates, factors of shifts and lines are those of timeseries_tf32_detect, computed for each
-// pair.
-//
-// Forms: n-to-mn with m = 1, each shift with the template inside the signal; rows are channels,
-// which are summed; dense matrices, or rows with an offset each; tf32. Scores: product, ncc, zncc.
-// The only result is the surface. No parameters.
-// Limits: compute capability 8.0; 65535 pairs; a factor of 4 bytes per output in the workspace;
-// otherwise those of timeseries_tf32_detect. Conformance passed on an H200 on 2026-11-23.
+// Problem: n-to-mn with m = 1; dense matrices, or rows with an offset each. Limits: compute
+// capability 8.0; 65535 pairs; a factor of 4 bytes per output in the workspace; otherwise those of
+// timeseries_tf32_detect. Conformance passed on an H200 on 2026-11-23.
 #include "algorithms/blocks/overlap_geometry.hpp"
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/time_series/detection/plan.hpp"
@@ -29,12 +24,12 @@ namespace xcorr::time_series {
 namespace {
 
 constexpr int kSpread = 16;  // shifts over which a template is spread
-constexpr int kWarps = 4;
+constexpr int kThreads = Tuning::kMoveoutThreads;
 constexpr int kTiles = static_cast<int>(small_if_emulated(8, 1));
-constexpr int kWarpColumns = kTiles * kColumns, kBlockColumns = kWarps * kWarpColumns;
+constexpr int kWarpColumns = kTiles * kColumns,
+              kBlockColumns = kThreads / warp::kSize * kWarpColumns;
 constexpr int kBlockShifts = kSpread * kBlockColumns;
-constexpr int kThreads = kWarps * warp::kSize;
-constexpr int kPanelRows = kMostPanel;  // rows k of a panel, a multiple of 16
+constexpr int kPanelRows = Tuning::kMostPanel;  // rows k of a panel, a multiple of 16
 
 // The memory of one pair. Arrays over pairs start at the elements of this pair.
 __device__ __forceinline__ Memory memory_of(const Memory& memory, const Series& q, int pair,
@@ -59,7 +54,7 @@ struct Side {
 };
 
 // grid: the template and the parts of the signal (x), pairs (y).
-__global__ void __launch_bounds__(kPrepareThreads, 3)
+__global__ void __launch_bounds__(Tuning::kPrepareThreads, Tuning::kMoveoutBlocks)
     prepare_pairs_kernel(Series q, Question asked, Memory memory, Side left, Side right) {
   wait_for_previous();
   const int pair = static_cast<int>(blockIdx.y);
@@ -73,13 +68,13 @@ __global__ void __launch_bounds__(kPrepareThreads, 3)
 }
 
 // grid: tiles in a stride (x), pairs (y).
-__global__ void __launch_bounds__(kFactorThreads, 3)
+__global__ void __launch_bounds__(Tuning::kFactorThreads, Tuning::kMoveoutBlocks)
     pair_factors_kernel(Series q, Question asked, Memory memory, int factors, Side right) {
   wait_for_previous();
   const int pair = static_cast<int>(blockIdx.y);
-  make_factors<kFactorThreads>(q, asked, memory_of(memory, q, pair, factors), factors,
-                               right.of(pair, q.channels), static_cast<int>(blockIdx.x),
-                               static_cast<int>(gridDim.x));
+  make_factors<Tuning::kFactorThreads>(q, asked, memory_of(memory, q, pair, factors), factors,
+                                       right.of(pair, q.channels), static_cast<int>(blockIdx.x),
+                                       static_cast<int>(gridDim.x));
 }
 
 // Dynamic shared memory: the words of a panel of the template, with 16 words before them, and the
@@ -88,7 +83,7 @@ constexpr int kTemplateWords = kSpread + kPanelRows;
 constexpr int kSignalWords = kBlockShifts + kPanelRows;
 
 // grid: tiles of shifts (x), pairs (y).
-__global__ void __launch_bounds__(kThreads, 3)
+__global__ void __launch_bounds__(kThreads, Tuning::kMoveoutBlocks)
     moveouts_kernel(Series q, Question asked, Memory memory, int factors, Side right,
                     float* __restrict__ out) {
   wait_for_previous();
@@ -178,8 +173,8 @@ struct MoveoutMemory {
   MoveoutMemory(const PlanRequest& request, Workspace workspace) {
     const Problem& q = request.problem;
     tiles = static_cast<int>(ceil_div<Index>(q.out_cols(), kBlockShifts));
-    memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, kChunk));
-    memory.parts = ceil_div(memory.chunks, kChunksOfBlock);
+    memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, Tuning::kChunk));
+    memory.parts = ceil_div(memory.chunks, Tuning::kChunksOfBlock);
     memory.templates = workspace.take<float>(q.left_elements());
     memory.units = workspace.take<float>(q.lefts);
     memory.factors = workspace.take<float>(q.lefts * tiles * kBlockShifts);
@@ -209,13 +204,15 @@ class MoveoutPlan final : public DevicePlan<float> {
     launches_.begin(call);
     launches_.run(prepare_pairs_kernel,
                   dim3(static_cast<unsigned>(1 + series_.channels * memory.parts), pairs),
-                  dim3(kPrepareThreads), 0, call.stream, series_, asked_, memory, left, right);
+                  dim3(Tuning::kPrepareThreads), 0, call.stream, series_, asked_, memory, left,
+                  right);
     launches_.run(pair_factors_kernel,
-                  dim3(static_cast<unsigned>(
-                           std::min(ceil_div(factors, FactorMemory<kFactorThreads>::kTile), 2048)),
+                  dim3(static_cast<unsigned>(std::min(
+                           ceil_div(factors, FactorMemory<Tuning::kFactorThreads>::kTile), 2048)),
                        pairs),
-                  dim3(kFactorThreads), FactorMemory<kFactorThreads>::bytes(problem_.left.cols),
-                  call.stream, series_, asked_, memory, factors, right);
+                  dim3(Tuning::kFactorThreads),
+                  FactorMemory<Tuning::kFactorThreads>::bytes(problem_.left.cols), call.stream,
+                  series_, asked_, memory, factors, right);
     launches_.run(moveouts_kernel, dim3(static_cast<unsigned>(made_.tiles), pairs), dim3(kThreads),
                   (kTemplateWords + kSignalWords) * sizeof(std::uint32_t), call.stream, series_,
                   asked_, memory, factors, right, arrays.out);
@@ -239,7 +236,7 @@ Support supports(const PlanRequest& request) {
   if (const Support is = supports_series(one); !is) return is;
   if (const Support fit = steps_fit(q); !fit) return fit;
   if (q.lefts > kGridLimitYZ) return no("more than 65535 pairs");
-  return shared_fits("sums of windows", FactorMemory<kFactorThreads>::bytes(q.left.cols));
+  return shared_fits("sums of windows", FactorMemory<Tuning::kFactorThreads>::bytes(q.left.cols));
 }
 
 XCORR_VARIANT({
@@ -255,9 +252,7 @@ XCORR_VARIANT({
     .supports = supports,
     .workspace_bytes =
         [](const PlanRequest& request) { return MoveoutMemory(request, Workspace(nullptr)).bytes; },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<MoveoutPlan>(request);
-    },
+    .plan = make_plan<MoveoutPlan>,
 });
 
 }  // namespace

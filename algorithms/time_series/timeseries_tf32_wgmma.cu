@@ -1,18 +1,12 @@
 // Time series with warpgroup products in tf32. Derived from timeseries_tf32: templates are spread
 // over neighbouring shifts, and the signal is read from shared memory as overlapping columns (see
-// warpgroup_products.hpp). Inputs are float32 and are rounded to tf32 once, when they are staged.
-// Sums are float32.
+// warpgroup_products.hpp). With parameter spread a product has 64 / spread templates and (T +
+// spread - 1) / T times the useful work.
 //
-// Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
-// channels, which are summed; tf32.
-// Parameters, compile-time:
-//   spread  8, 16, 64  shifts over which a template is spread. A product has 64 / spread templates
-//                      and (T + spread - 1) / T times the useful work
 // Limits: compute capability 9.0 and code for the target sm_90a, which the build creates together
 // with code for sm_90; templates of at most 65536 samples. An infinity or a NaN may reach outputs
 // up to spread + 7 shifts away from those whose windows contain it.
 #include "algorithms/time_series/warpgroup_plan.hpp"
-#include "algorithms/time_series/warpgroup_tf32.hpp"
 #include "harness/variant.hpp"
 
 XCORR_NEEDS_TARGET(sm_90a);

@@ -3,14 +3,10 @@
 // survey, use products of warps as before, because a survey is too small for the large tiles of
 // warpgroups.
 //
-// Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
-// channels, which are summed; tf32. Scores: product, ncc, zncc. Results: surface, above. No
-// parameters.
 // Limits: those of timeseries_tf32_wgmma; for scores and thresholds those of
 // timeseries_tf32_detect.
 #include "algorithms/time_series/detection/tf32_plan.hpp"
 #include "algorithms/time_series/detection/warpgroup.hpp"
-#include "algorithms/time_series/warpgroup_tf32.hpp"
 #include "harness/variant.hpp"
 
 XCORR_NEEDS_TARGET(sm_90a);
@@ -32,7 +28,7 @@ XCORR_VARIANT({
     .results = {ResultKind::surface, ResultKind::above},
     .supports = Detection::supports,
     .workspace_bytes = Detection::workspace_bytes,
-    .plan = plan_detection<Detection>,
+    .plan = make_plan<Detection>,
 });
 
 }  // namespace

@@ -1,10 +1,8 @@
 // The host side of warp_products.hpp: kernels by number of shifts, limits and launches.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "algorithms/blocks/overlap_geometry.hpp"
 #include "algorithms/blocks/plan.hpp"
@@ -33,12 +31,7 @@ WarpProducts warp_products() {
 template <typename Shifts, typename Make>
 WarpProducts choose_shifts(int shifts, const Make& make) {
   WarpProducts found = {};
-  [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
-    ((Shifts::Built::all[kIndex] == shifts
-          ? void(found = make(std::integral_constant<int, Shifts::Built::all[kIndex]>{}))
-          : void()),
-     ...);
-  }(std::make_index_sequence<Shifts::Built::all.size()>{});
+  with_value(typename Shifts::Built(), shifts, [&](auto built) { found = make(built); });
   return found;
 }
 
@@ -77,7 +70,7 @@ class WarpPlan final : public DevicePlan<float> {
   static Cut cut(const PlanRequest& request, const WarpProducts& products) {
     const Problem& q = request.problem;
     // A multiple of the steps of every Maths.
-    const Index panel = std::min<Index>(kMostPanel, ceil_div<Index>(q.left.cols, 16) * 16);
+    const Index panel = std::min<Index>(Tuning::kMostPanel, ceil_div<Index>(q.left.cols, 16) * 16);
     return {static_cast<int>(panel),
             static_cast<int>(ceil_div<Index>(q.out_cols(), block_shifts(request, products))), 0};
   }

@@ -2,15 +2,10 @@
 //
 // 16 templates and N neighbouring shifts are a matrix product. The left matrix is 16 x T, one
 // template per row. The right matrix is T x N with element (k, s) = signal[s + k], and it is never
-// stored. Its tile of 8 columns at row k0 and column s0 depends only on k0 + s0, so that tiles on a
-// diagonal are equal:
-//
-//   step k0 = 0     o = 0    o = 8    o = 16   o = 24      o = k0 + s0: the tile has the samples
-//   step k0 = 8     o = 8    o = 16   o = 24   o = 32      o to o + 14 of the signal
-//   step k0 = 16    o = 16   o = 24   o = 32   o = 40
-//
-// A warp keeps the N / 8 tiles of a step in registers. For the next step it shifts them by one tile
-// and loads one tile, 2 words per lane. A warp that loads every tile loads N / 4 words per lane.
+// stored. Its tile of 8 columns at row k0 and column s0 depends only on o = k0 + s0, so that tiles
+// on a diagonal are equal: the tile has the samples o to o + 14 of the signal. A warp keeps the N /
+// 8 tiles of a step in registers. For the next step it shifts them by one tile and loads one tile,
+// 2 words per lane. A warp that loads every tile loads N / 4 words per lane.
 //
 // The warps of a block have neighbouring shifts. They share the templates and the signal in shared
 // memory, where both already have the precision of the products. The words of the templates are
@@ -19,12 +14,12 @@
 // keeps the templates if they are one channel and one panel.
 //
 // A variant is a class Maths, which defines the words of both operands and the product:
-//   kStep                   samples per step
-//   kTileColumns            shifts of the tile that tile() returns: 8, or 16 for two tiles at once
-//   kNew                    new tiles per step: kStep / kTileColumns
-//   kExtra                  further tiles that a product needs
-//   kRegisters              per tile: its sums, its words and the temporaries of its product
-//   words(panel, shifts)    of shared memory
+//   kStep                 samples per step
+//   kTileColumns          shifts of the tile that tile() returns: 8, or 16 for two tiles at once
+//   kNew                  new tiles per step: kStep / kTileColumns
+//   kExtra                further tiles that a product needs
+//   kRegisters            per tile: its sums, its words and the temporaries of its product
+//   words(panel, shifts)  of shared memory
 //   stage_templates, stage_signal, left, tile, add
 #pragma once
 
@@ -33,27 +28,12 @@
 #include "algorithms/device/matrix.hpp"
 #include "algorithms/device/memory.hpp"
 #include "algorithms/time_series/series_shape.hpp"
+#include "algorithms/time_series/tuning.hpp"
 
 namespace xcorr::time_series {
 
-inline constexpr int kGroup = 16;     // templates per product
-inline constexpr int kColumns = 8;    // shifts per product
-inline constexpr int kMostWarps = 8;  // per block
-// Max samples of a panel.
-inline constexpr int kMostPanel = static_cast<int>(small_if_emulated(512, 80));
-
-// SeriesShape in 32 bits, passed to kernels by value: left [templates][channels][length], right
-// [channels][pitch], out [templates][shifts].
-struct Series {
-  explicit Series(const SeriesShape& of)
-      : templates(static_cast<int>(of.templates)),
-        channels(static_cast<int>(of.channels)),
-        length(static_cast<int>(of.length)),
-        pitch(static_cast<int>(of.pitch)),
-        first(static_cast<int>(of.first)),
-        shifts(static_cast<int>(of.shifts)) {}
-  int templates, channels, length, pitch, first, shifts;
-};
+inline constexpr int kGroup = 16;   // templates per product
+inline constexpr int kColumns = 8;  // shifts per product
 
 // How a launch divides a problem. Set on the host, passed to the kernel by value.
 struct Cut {
@@ -224,7 +204,7 @@ constexpr int kResidentBlocks = std::clamp(256 / (kTiles * Maths::kRegisters + 3
 
 // Blocks consist of whole warps. The tiles of shifts are along x, the groups of templates along y.
 template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
+__global__ void __launch_bounds__(Tuning::kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
     time_series_kernel(Series q, Cut cut, const float* __restrict__ left,
                        const float* __restrict__ right, float* __restrict__ out) {
   constexpr int kShifts = kTiles * kColumns;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include "algorithms/blocks/overlap_geometry.hpp"
 #include "algorithms/blocks/plan.hpp"
@@ -26,16 +25,10 @@ using Spread = PointAxis<Values<8, 16, 64>, Values<8, 64>>;
 // The kernel that parameter `spread` names.
 template <typename Maths>
 WarpgroupProducts warpgroup_products(const Params& params) {
-  const int asked = params.get_int("spread");
   WarpgroupProducts found = {};
-  [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
-    const auto consider = [&](auto value) {
-      constexpr int kSpread = decltype(value)::value;
-      if (kSpread != asked) return;
-      found = {warpgroup_kernel<Maths, kSpread>, warpgroup_layout<Maths, kSpread>};
-    };
-    (consider(std::integral_constant<int, Spread::Built::all[kIndex]>{}), ...);
-  }(std::make_index_sequence<Spread::Built::all.size()>{});
+  with_value(Spread::Built(), params.get_int("spread"), [&](auto spread) {
+    found = {warpgroup_kernel<Maths, spread>, warpgroup_layout<Maths, spread>};
+  });
   return found;
 }
 

@@ -13,8 +13,8 @@
 // before them, and a lane loads the words of its rows, which begin v words earlier. The right
 // matrix is an operand in shared memory, in parts of 16 bytes: a few rows of a column, 8 columns
 // side by side. Rows k of column u + 1 equal rows k + E of column u. Therefore shared memory holds
-// each sample once. E samples consist of parts; part c of all columns is a plane, in which column u
-// has offset u, and the rows that are E i further have offset u + i.
+// each sample once. Part c of all columns is a plane, in which column u has offset u, and the rows
+// that are E i further have offset u + i.
 //
 // A block has two warpgroups and 16 templates and computes one tile of shifts after the other. A
 // task of a warpgroup is the products of 64 / E templates with E N shifts. A panel is as many
@@ -22,14 +22,14 @@
 // keeps it for the next task.
 //
 // A variant is a class Maths, which defines the words of both operands and the product:
-//   kStep               samples per product (its depth)
-//   kPart               samples of the signal in 16 bytes
-//   kColumns            N
-//   kMostTileShifts     max shifts of a tile, unless a task has more
-//   kAtOnce             steps whose products run while the words of the next steps are loaded
-//   kFromZero           products start from zero, and ordinary additions add them to the sums
-//   kParts              words per sample: 2 where inputs are split in two
-//   signal_words, template_words, add
+//   kStep            samples per product (its depth)
+//   kPart            samples of the signal in 16 bytes
+//   kColumns         N
+//   kMostTileShifts  max shifts of a tile, unless a task has more
+//   kAtOnce          steps whose products run while the words of the next steps are loaded
+//   kFromZero        products start from zero, and ordinary additions add them to the sums
+//   kParts           words per sample: 2 where inputs are split in two
+//   words, add
 #pragma once
 
 #include <algorithm>
@@ -37,6 +37,7 @@
 #include "algorithms/device/matrix.hpp"
 #include "algorithms/device/memory.hpp"
 #include "algorithms/time_series/series_shape.hpp"
+#include "algorithms/time_series/tuning.hpp"
 
 namespace xcorr::time_series {
 
@@ -44,8 +45,27 @@ inline constexpr int kWarpgroup = 128, kWarpgroups = 2;
 inline constexpr int kProductRows = 64;
 inline constexpr int kBlockTemplates = 16;
 inline constexpr int kPartBytes = 16, kPartWords = 4;
-// Max columns of the left matrix in shared memory.
-inline constexpr int kMostColumns = static_cast<int>(small_if_emulated(576, 96));
+
+// The products in tf32: one word per sample.
+struct WgmmaTf32 {
+  static constexpr int kStep = 8, kPart = 4, kColumns = 128, kMostTileShifts = 8192;
+  static constexpr int kAtOnce = 4, kParts = 1;
+  static constexpr bool kFromZero = false;
+
+  template <typename Sample>
+  __device__ static __forceinline__ void words(const Sample& sample, int i,
+                                               std::uint32_t (&of)[kParts]) {
+    of[0] = matrix::to_tf32(sample(i));
+  }
+  template <bool kAdd>
+  __device__ static __forceinline__ void add(float (&d)[kColumns / 2],
+                                             const std::uint32_t (&a)[kParts][4],
+                                             const std::uint32_t* b, int /*part_words*/,
+                                             int rows_apart) {
+    warpgroup::add_product_tf32<kAdd>(d, a[0],
+                                      warpgroup::right_matrix(b, rows_apart, 8 * kPartBytes));
+  }
+};
 
 // Shifts of a tile.
 template <typename Maths, int kSpread>
@@ -55,13 +75,13 @@ inline constexpr int kTileShifts =
                                                 std::min(Maths::kMostTileShifts, 2048))));
 
 // Lengths of the operands in shared memory. Set on the host, passed to the kernel by value.
-struct WarpgroupLayout {
-  int templates, channels, length, pitch, first, shifts;  // as in SeriesShape
-  int tiles;                                              // tiles of shifts
-  int steps, panel_steps;                                 // steps of a channel (K) and of a panel
-  int samples;                                            // samples of a channel that a block needs
-  int plane;                                              // parts of a plane
-  int channel_words, panel_words;  // of a channel per block, of a panel per warpgroup
+struct WarpgroupLayout : Series {
+  using Series::Series;
+  int tiles = 0;                           // tiles of shifts
+  int steps = 0, panel_steps = 0;          // steps of a channel (K) and of a panel
+  int samples = 0;                         // samples of a channel that a block needs
+  int plane = 0;                           // parts of a plane
+  int channel_words = 0, panel_words = 0;  // of a channel per block, of a panel per warpgroup
 
   std::size_t bytes() const {
     return sizeof(std::uint32_t) *
@@ -72,16 +92,10 @@ struct WarpgroupLayout {
 template <typename Maths, int kSpread>
 WarpgroupLayout warpgroup_layout(const SeriesShape& q) {
   constexpr int kPlanes = kSpread / Maths::kPart;
-  WarpgroupLayout l = {};
-  l.templates = static_cast<int>(q.templates);
-  l.channels = static_cast<int>(q.channels);
-  l.length = static_cast<int>(q.length);
-  l.pitch = static_cast<int>(q.pitch);
-  l.first = static_cast<int>(q.first);
-  l.shifts = static_cast<int>(q.shifts);
+  WarpgroupLayout l(q);
   l.tiles = ceil_div(l.shifts, kTileShifts<Maths, kSpread>);
   l.steps = ceil_div(l.length + kSpread - 1, Maths::kStep);
-  l.panel_steps = std::min(l.steps, kMostColumns / Maths::kStep);
+  l.panel_steps = std::min(l.steps, Tuning::kMostColumns / Maths::kStep);
   l.samples = kTileShifts<Maths, kSpread> - kSpread + l.steps * Maths::kStep;
   // Eight neighbouring parts of the signal lie in different banks.
   l.plane = ceil_div(l.samples, kSpread * 8) * 8 + 8 / std::min(kPlanes, 8);
@@ -159,7 +173,7 @@ __device__ __forceinline__ void stage_panel(const WarpgroupLayout& q, const floa
 #pragma unroll 4
     for (int at = thread(); at < row_words; at += kWarpgroup) {
       std::uint32_t words[Maths::kParts];
-      Maths::template_words(of_template, begin * Maths::kStep - kSpread + at, words);
+      Maths::words(of_template, begin * Maths::kStep - kSpread + at, words);
       store(i, at, words);
     }
   }
@@ -245,7 +259,7 @@ __device__ __forceinline__ void each_task(const WarpgroupLayout& q, const float*
       for (int i = opaque(static_cast<int>(threadIdx.x)); i * kOfWord < q.samples;
            i += kWarpgroups * kWarpgroup) {
         std::uint32_t of[kParts];
-        Maths::signal_words([&](int at) { return part.sample(channel, at); }, i * kOfWord, of);
+        Maths::words([&](int at) { return part.sample(channel, at); }, i * kOfWord, of);
 #pragma unroll
         for (int n = 0; n < kParts; ++n) {
           to[n * part_words + place(i / kPartWords) + i % kPartWords] = of[n];
@@ -351,7 +365,7 @@ struct PlainPart {
 };
 
 template <typename Maths, int kSpread>
-__global__ void __launch_bounds__(kWarpgroups* kWarpgroup, 2)
+__global__ void __launch_bounds__(kWarpgroups* kWarpgroup, Tuning::kWarpgroupBlocks)
     warpgroup_kernel(WarpgroupLayout q, const float* __restrict__ left,
                      const float* __restrict__ right, float* __restrict__ out) {
   each_task<Maths, kSpread>(

@@ -1,13 +1,9 @@
-// Block-per-overlap (thesis 3.6.8): a block of 64 to 512 threads computes one output. Derived from
+// Block-per-overlap (thesis 3.6.8): a block of block_size threads computes one output. Derived from
 // warp_per_overlap by using more threads. They walk the flattened overlap, each warp adds the sums
 // of its lanes with shuffles, and the first warp adds the sums of the warps through shared memory.
 //
-// Forms: one-to-one; fp32.
-// Parameters, run-time:
-//   block_size  64, 128, 256, 512  threads; with more threads each has fewer products, but more
-//                                  threads have none (at 16 x 16 no overlap has more than 256
-//                                  products)
-// Limits: those of warp_per_overlap.
+// With more threads each has fewer products, but more have none: at 16 x 16 no overlap has more
+// than 256 products. Limits: those of warp_per_overlap.
 // Measured (H200, one-to-one, 128 x 128, 128 threads): 15 instructions of a warp for each FMA,
 // issued in 66 % of the cycles; the L1 pipe is busy in 55 %.
 #include "algorithms/warp_per_overlap/overlap_tasks.hpp"
@@ -70,13 +66,8 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .forms = {Form::one_to_one},
     .axes = {{"block_size", {"64", "128", "256", "512"}}},
-    .supports =
-        [](const PlanRequest& request) {
-          return tasks_fit(request.problem, request.problem.out_rows());
-        },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<BlockPerOverlapPlan>(request);
-    },
+    .supports = outputs_fit,
+    .plan = make_plan<BlockPerOverlapPlan>,
 });
 
 }  // namespace

@@ -1,11 +1,8 @@
 // The tasks of a warp or a block that computes one output: the position of the output, and the walk
 // of its lanes over the flattened overlap (paper section 4.4, thesis 3.6).
 //
-// At 16 x 16 an overlap has 64 products on average, two per lane. The instructions of a lane before
-// its first load then take longer than the products. Therefore the outputs of a pair are numbered,
-// and a multiplication splits a number into row and column. The first element of a lane and its
-// step come from a table in the kernel's parameters. A step is an addition, and a subtraction if it
-// passes the end of a row.
+// At 16 x 16 an overlap has 64 products on average, two per lane, so that the instructions before a
+// lane's first load take longer than the products. README.md says how they are kept few.
 #pragma once
 
 #include <algorithm>
@@ -176,6 +173,30 @@ struct OverlapTasks {
   LaneDivider lanes;
 };
 
+// Calls use(p, sum) in lane 0 for each pair p of the warp: the sum of the products of its overlap.
+// `first` is the overlap of the first pair.
+template <bool kSamePitch, typename T, typename Use>
+__device__ __forceinline__ void each_pair(const DeviceProblem& q, const OverlapTasks& tasks,
+                                          const PairOverlap<T>& first, const Use& use) {
+  const FlatWalk walk = lane_walk(tasks.lanes, first.cols);
+  for (std::uint32_t p = blockIdx.z; p < tasks.pairs; p += gridDim.z) {
+    PairOverlap<T> overlap = first;
+    tasks.move_to_pair(p, q, overlap.left, overlap.right);
+    const T sum = warp::reduce_add(
+        flat_sum<kSamePitch>(overlap, tasks.rows_of_a_part, walk, warp::lane(), warp::kSize));
+    if (warp::lane() == 0) use(p, sum);
+  }
+}
+
+// Writes the sum of a stripe, or adds it if the overlap has several stripes.
+__device__ __forceinline__ void write_stripe(float* element, float sum, bool whole) {
+  if (whole) {
+    *element = sum;
+  } else {
+    atomic_add(element, sum);
+  }
+}
+
 // Tasks are numbered in 32 bits.
 inline Support tasks_fit(const Problem& q, Index task_rows) {
   const Support steps = steps_fit(q);
@@ -186,10 +207,15 @@ inline Support tasks_fit(const Problem& q, Index task_rows) {
   return yes();
 }
 
+// The .supports of a variant whose tasks are outputs.
+inline Support outputs_fit(const PlanRequest& request) {
+  return tasks_fit(request.problem, request.problem.out_rows());
+}
+
 inline Axis overlaps_per_block_axis() { return {"overlaps_per_block", {"4", "16", "32"}}; }
 inline constexpr int kMostThreads = 1024;
 
-// A grid of warps over `task_rows` x columns tasks and the pairs. If matrices fit in the L1 cache,
+// A grid of warps over rows x cols tasks and the pairs; columns are numbered fastest. If matrices fit in the L1 cache,
 // the warps of a block take tasks from all parts of the output: neighbours in the middle would have
 // several times the average work. Otherwise they take neighbours, which share loads.
 template <typename T, typename... Extra>
@@ -197,14 +223,16 @@ class OverlapPlan final : public DevicePlan<T> {
  public:
   using Kernel = void (*)(DeviceProblem, OverlapTasks, const T*, const T*, T*, Extra...);
 
-  OverlapPlan(const Problem& q, int warps, Kernel kernel, Index task_rows, bool accumulates,
+  OverlapPlan(const PlanRequest& request, Kernel kernel, Index rows, Index cols, bool accumulates,
               Extra... extra)
-      : DevicePlan<T>(q, accumulates), kernel_(kernel), extra_(extra...) {
+      : DevicePlan<T>(request.problem, accumulates), kernel_(kernel), extra_(extra...) {
+    const Problem& q = request.problem;
+    const int warps = request.params.get_int("overlaps_per_block");
     constexpr Index kFewElements = small_if_emulated(16384, 300), kManyWarps = Index{1} << 16;
-    const Index count = task_rows * q.out_cols(), blocks = ceil_div<Index>(count, warps);
+    const Index count = rows * cols, blocks = ceil_div<Index>(count, warps);
     const bool spread = q.left.size() + q.right.size() <= kFewElements;
     tasks_.count = static_cast<std::uint32_t>(count);
-    tasks_.columns = Divider(q.out_cols());
+    tasks_.columns = Divider(cols);
     tasks_.rights_per_left = Divider(rights_of_a_left(q));
     tasks_.block_stride = static_cast<std::uint32_t>(spread ? 1 : warps);
     tasks_.warp_stride = static_cast<std::uint32_t>(spread ? blocks : 1);

@@ -1,16 +1,11 @@
 // Warp-per-overlap (paper section 4.4, thesis 3.6.1): a warp computes one output. Derived from
-// overlap_wise, where a thread does. The overlap is flattened, lane t takes products t, t + 32, t +
-// 64 and so on, and shuffles add the sums of the lanes. There are 32 times as many threads, so that
-// a problem of few outputs fills the GPU. Nothing is reused, and each product needs two loads.
+// overlap_wise, where a thread does. The overlap is flattened, lane t takes products t, t + 32 and
+// so on, and shuffles add the sums of the lanes. There are 32 times as many threads, so that a
+// problem of few outputs fills the GPU. Nothing is reused, and each product needs two loads.
 // Therefore warp_shuffle is faster for large problems.
 //
-// The walk needs no division: 32 elements further are 32 / w rows and 32 % w columns further, and
-// one more row if that passes the end of a row of w columns.
-//
-// Forms: all; fp32, fp64.
-// Parameters, run-time:
-//   overlaps_per_block  4, 16, 32  warps of a block; few warps spread evenly over the SMs, more
-//                                  warps need fewer blocks
+// overlaps_per_block is the number of warps of a block: few warps spread evenly over the SMs, more
+// warps need fewer blocks.
 // Limits: at most 2^30 rows or columns of a matrix, 2^31 - 1 pairs, and 2^31 - 1 outputs of a pair.
 // Measured (H200, 8:8 n-to-m, 64 x 64): 14 instructions for each FMA, two of them loads. They are
 // issued in 63 % of the cycles; the L1 pipe is busy in 66 %, the FMA pipe in 29 %.
@@ -33,26 +28,20 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   const int row = static_cast<int>(tasks.columns.split(col));
   const int sy = q.first_sy + row, sx = q.first_sx + static_cast<int>(col);
   const Span y(q.left_rows, q.right_rows, sy), x(q.left_cols, q.right_cols, sx);
-  const FlatWalk walk = lane_walk(tasks.lanes, x.count);
   const PairOverlap<T> first(q, left, right, y.first, y.count, x, sy, sx);
   out += task;
-  for (std::uint32_t p = blockIdx.z; p < tasks.pairs; p += gridDim.z) {
-    PairOverlap<T> overlap = first;
-    tasks.move_to_pair(p, q, overlap.left, overlap.right);
-    const T sum = warp::reduce_add(
-        flat_sum<kSamePitch>(overlap, tasks.rows_of_a_part, walk, warp::lane(), warp::kSize));
-    if (warp::lane() == 0) out[p * q.out_size] = sum;
-  }
+  each_pair<kSamePitch>(q, tasks, first,
+                        [&](std::uint32_t p, T sum) { out[p * q.out_size] = sum; });
 }
 
 template <typename T>
 std::unique_ptr<Plan> plan_of(const PlanRequest& request) {
   const Problem& q = request.problem;
-  return std::make_unique<OverlapPlan<T>>(q, request.params.get_int("overlaps_per_block"),
+  return std::make_unique<OverlapPlan<T>>(request,
                                           q.left.cols == q.right.cols
                                               ? warp_per_overlap_kernel<T, true>
                                               : warp_per_overlap_kernel<T, false>,
-                                          q.out_rows(), false);
+                                          q.out_rows(), q.out_cols(), false);
 }
 
 XCORR_VARIANT({
@@ -62,14 +51,11 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .precisions = {Precision::fp32, Precision::fp64},
     .axes = {overlaps_per_block_axis()},
-    .supports =
-        [](const PlanRequest& request) {
-          return tasks_fit(request.problem, request.problem.out_rows());
-        },
+    .supports = outputs_fit,
     .plan =
         [](const PlanRequest& request) {
-          return with_scalar(request.precision,
-                             [&](auto scalar) { return plan_of<decltype(scalar)>(request); });
+          return request.precision == Precision::fp64 ? plan_of<double>(request)
+                                                      : plan_of<float>(request);
         },
 });
 

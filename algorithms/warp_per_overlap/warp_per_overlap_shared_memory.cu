@@ -1,7 +1,7 @@
 // Warp-per-overlap with shared memory (thesis 3.6.3 to 3.6.6): derived from warp_per_overlap, where
 // each product needs two loads from global memory. The warps of a block take vertically adjacent
-// outputs. Their overlaps have the same columns and almost the same rows. Therefore the warps stage
-// tiles of both matrices in shared memory and share them.
+// outputs, whose overlaps have the same columns and almost the same rows. Therefore they share
+// tiles of both matrices in shared memory.
 //
 // A tile has as many rows as the block has warps. Warp k computes shift sy + k: its right row y is
 // multiplied with left row y - sy - k. A tile of right rows therefore needs twice as many left
@@ -10,21 +10,18 @@
 // step are those of two contiguous vectors, read 8 or 16 bytes per lane. Several right matrices
 // (thesis 3.6.5) share the left tile.
 //
-// Forms: all; fp32.
-// Parameters, compile-time:
-//   right_mats_per_block  1, 2, 4, 8  1 + r loads for r products, and r times the registers for
-//                                     sums; above 1 only where a left matrix has several rights
-// Parameters, run-time:
-//   overlaps_per_block      8, 16, 32     warps of a block and rows of a tile; with more, each
-//                                         staged value is read by more warps, and there are fewer
-//                                         blocks
-//   shmem_row               32, 128, 256  most columns of a tile; an overlap is cut into slabs of
-//                                         about this width, and wider ones need fewer barriers
-//   strided_load            1, 0          1: all threads of a block stage consecutive elements in
-//                                         turn; 0: each warp stages one row (thesis 3.6.4)
-//   column_group_per_block  0, 1          1: a block has one slab, and the sums of slabs are added
-//                                         atomically into a cleared output (3.6.6)
-// The thesis's shmem_rows is always overlaps_per_block, as in its measurements.
+// Parameters:
+//   right_mats_per_block    r: 1 + r loads for r products, and r times the registers for sums;
+//                           above 1 only where a left matrix has several rights
+//   overlaps_per_block      warps of a block and rows of a tile (the thesis's shmem_rows too); with
+//                           more, each staged value is read by more warps, and there are fewer
+//                           blocks
+//   shmem_row               most columns of a tile; an overlap is cut into slabs of about this
+//                           width, and wider ones need fewer barriers
+//   strided_load            1: all threads of a block stage consecutive elements in turn; 0: each
+//                           warp stages one row (thesis 3.6.4)
+//   column_group_per_block  1: a block has one slab, and the sums of slabs are added atomically to
+//                           a cleared output (3.6.6)
 // Limits: those of warp_per_overlap; 2 + r tiles fit into the shared memory of a block; at most
 // 2^31 - 1 elements in a matrix.
 // Measured (H200, one-to-one, 128 x 128, 32 overlaps, rows of 128): 10 instructions of a warp for
@@ -336,9 +333,7 @@ XCORR_VARIANT({
              {"column_group_per_block", {"0", "1"}},
              RightMats::axis("right_mats_per_block")},
     .supports = supports,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<SharedMemoryPlan>(request);
-    },
+    .plan = make_plan<SharedMemoryPlan>,
 });
 
 }  // namespace

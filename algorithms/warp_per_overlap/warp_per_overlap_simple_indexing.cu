@@ -3,12 +3,9 @@
 // of a warp are consecutive, and the next row needs one addition instead of five. If the width of
 // an overlap is not a multiple of 32, lanes idle in every row: half of them on average at 32 x 32.
 //
-// Forms: one-to-one; fp32.
-// Parameters, run-time:
-//   overlaps_per_block  4, 16, 32  warps of a block, as in warp_per_overlap
-// Limits: those of warp_per_overlap.
-// Measured (H200, one-to-one, 64 x 64): 14 instructions of a warp for each FMA, in which many lanes
-// idle; they are issued in 57 % of the cycles.
+// Parameters and limits: those of warp_per_overlap.
+// Measured (H200, one-to-one, 64 x 64): 14 instructions of a warp for each FMA, issued in 57 % of
+// the cycles.
 #include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 
@@ -65,9 +62,9 @@ __global__ void __launch_bounds__(kMostThreads)
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const Problem& q = request.problem;
   return std::make_unique<OverlapPlan<float>>(
-      q, request.params.get_int("overlaps_per_block"),
+      request,
       q.left.cols == q.right.cols ? simple_indexing_kernel<true> : simple_indexing_kernel<false>,
-      q.out_rows(), false);
+      q.out_rows(), q.out_cols(), false);
 }
 
 XCORR_VARIANT({
@@ -77,10 +74,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .forms = {Form::one_to_one},
     .axes = {overlaps_per_block_axis()},
-    .supports =
-        [](const PlanRequest& request) {
-          return tasks_fit(request.problem, request.problem.out_rows());
-        },
+    .supports = outputs_fit,
     .plan = plan,
 });
 

@@ -1,20 +1,10 @@
-// Warp-per-overlap with split-col (paper section 3.3): derived from warp_per_overlap_split_row,
-// which cuts each overlap into stripes of rows. Here it is cut into stripes of columns. A warp
-// computes one stripe of one output, and the stripes of an output are added atomically to an output
-// that every call clears first. An overlap of one stripe is written without addition; if all are,
-// nothing is cleared. Matrices are stored row by row, so that the lanes of a warp read narrow
+// Warp-per-overlap with split-col (paper section 3.3): warp_per_overlap_split_row with stripes of
+// columns in place of rows. Matrices are stored row by row, so that the lanes of a warp read narrow
 // pieces of many rows. The paper says that stripes of rows are better there; this variant measures
 // by how much.
 //
-// Forms: all; fp32.
-// Parameters, run-time:
-//   overlaps_per_block  4, 16, 32            warps of a block: here stripes, not outputs
-//   distribution        rectangle, triangle  how stripes are numbered (row_distribution.hpp, with
-//                                            rows and columns exchanged)
-//   cols_per_warp       1, 8, 16             columns of a stripe; one column of 32 rows is 32 pieces
-//                                            of memory, 16 columns are 2 or 3
-// Limits: those of warp_per_overlap; at most 2^30 stripes. Sums depend on the order of the
-// additions.
+// Parameters and limits: those of warp_per_overlap_split_row. One column of 32 rows is 32 pieces of
+// memory; 16 columns (cols_per_warp) are 2 or 3.
 #include "algorithms/blocks/row_distribution.hpp"
 #include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
@@ -31,84 +21,34 @@ Problem transposed(Problem q) {
   return q;
 }
 
-// Tasks are numbered with the output rows fastest.
+// The columns of the tasks are output rows.
 template <bool kSamePitch>
 __global__ void __launch_bounds__(kMostThreads, 1)
     warp_per_overlap_split_col_kernel(DeviceProblem q, const __grid_constant__ OverlapTasks tasks,
                                       const float* __restrict__ left,
                                       const float* __restrict__ right, float* __restrict__ out,
-                                      Divider rows, RowDistribution cols) {
+                                      RowDistribution cols) {
   const std::uint32_t task = tasks.mine();
   if (task >= tasks.count) return;
   std::uint32_t row = task;
-  const Stripe stripe = cols.stripe(static_cast<int>(rows.split(row)));
+  const Stripe stripe = cols.stripe(static_cast<int>(tasks.columns.split(row)));
   if (stripe.first == stripe.end) return;  // an unused task
   const int sy = q.first_sy + static_cast<int>(row), sx = q.first_sx + stripe.row;
   const Span y(q.left_rows, q.right_rows, sy);
   Span x(q.left_cols, q.right_cols, sx);
   x.first = stripe.first;
   x.count = stripe.end - stripe.first;
-  const FlatWalk walk = lane_walk(tasks.lanes, x.count);
   const PairOverlap<float> first(q, left, right, y.first, y.count, x, sy, sx);
   out += static_cast<Index>(row) * q.out_cols + stripe.row;
-  for (std::uint32_t p = blockIdx.z; p < tasks.pairs; p += gridDim.z) {
-    PairOverlap<float> overlap = first;
-    tasks.move_to_pair(p, q, overlap.left, overlap.right);
-    const float sum = warp::reduce_add(
-        flat_sum<kSamePitch>(overlap, tasks.rows_of_a_part, walk, warp::lane(), warp::kSize));
-    if (warp::lane() != 0) continue;
-    float* const element = out + p * q.out_size;
-    if (stripe.whole) {
-      *element = sum;
-    } else {
-      atomic_add(element, sum);
-    }
-  }
+  each_pair<kSamePitch>(q, tasks, first, [&](std::uint32_t p, float sum) {
+    write_stripe(out + p * q.out_size, sum, stripe.whole);
+  });
 }
 
 RowDistribution distribution(const PlanRequest& request) {
   return {transposed(request.problem), RowDistribution::parse(request.params.get("distribution")),
           request.params.get_int("cols_per_warp")};
 }
-
-// The grid of OverlapPlan, but tasks of a pair are numbered with the rows fastest.
-class SplitColPlan final : public DevicePlan<float> {
- public:
-  SplitColPlan(const Problem& q, int warps, const RowDistribution& cols)
-      : DevicePlan(q, cols.splits()), rows_(q.out_rows()), cols_(cols) {
-    constexpr Index kFewElements = small_if_emulated(16384, 300), kManyWarps = Index{1} << 16;
-    const Index count = cols.tasks() * q.out_rows(), blocks = ceil_div<Index>(count, warps);
-    const bool spread = q.left.size() + q.right.size() <= kFewElements;
-    tasks_.count = static_cast<std::uint32_t>(count);
-    tasks_.rights_per_left = Divider(rights_of_a_left(q));
-    tasks_.block_stride = static_cast<std::uint32_t>(spread ? 1 : warps);
-    tasks_.warp_stride = static_cast<std::uint32_t>(spread ? blocks : 1);
-    tasks_.pairs = static_cast<std::uint32_t>(q.pairs());
-    tasks_.rights_back = static_cast<std::uint32_t>(rights_back(q));
-    tasks_.rows_of_a_part = rows_of_a_part(q);
-    const Index most = std::min<Index>(kGridLimitYZ, ceil_div(kManyWarps, count));
-    const Index pairs = ceil_div(q.pairs(), std::min(q.pairs(), most));
-    grid_ =
-        dim3(static_cast<unsigned>(blocks), 1, static_cast<unsigned>(ceil_div(q.pairs(), pairs)));
-    block_ = dim3(warp::kSize, static_cast<unsigned>(warps));
-    kernel_ = q.left.cols == q.right.cols ? warp_per_overlap_split_col_kernel<true>
-                                          : warp_per_overlap_split_col_kernel<false>;
-  }
-
- private:
-  void enqueue(const Call& call, const Arrays<float>& arrays) override {
-    launch(kernel_, grid_, block_, 0, call.stream, DeviceProblem(problem_), tasks_, arrays.left,
-           arrays.right, arrays.out, rows_, cols_);
-  }
-
-  using Kernel = void (*)(DeviceProblem, OverlapTasks, const float*, const float*, float*, Divider,
-                          RowDistribution);
-  Kernel kernel_ = nullptr;
-  OverlapTasks tasks_;
-  Divider rows_;
-  RowDistribution cols_;
-  dim3 grid_, block_;
-};
 
 Support supports(const PlanRequest& request) {
   const RowDistribution cols = distribution(request);
@@ -117,8 +57,13 @@ Support supports(const PlanRequest& request) {
 }
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return std::make_unique<SplitColPlan>(
-      request.problem, request.params.get_int("overlaps_per_block"), distribution(request));
+  const Problem& q = request.problem;
+  const RowDistribution cols = distribution(request);
+  return std::make_unique<OverlapPlan<float, RowDistribution>>(
+      request,
+      q.left.cols == q.right.cols ? warp_per_overlap_split_col_kernel<true>
+                                  : warp_per_overlap_split_col_kernel<false>,
+      cols.tasks(), q.out_rows(), cols.splits(), cols);
 }
 
 XCORR_VARIANT({

@@ -1,16 +1,13 @@
 // Warp-per-overlap with split-row (thesis 3.6.7, "work distribution"): derived from
 // warp_per_overlap, for problems whose outputs are too few to fill the GPU even with one warp each.
-// Each overlap is cut into stripes of rows, numbered as in split_row. A warp computes one stripe of
-// one output, and the stripes of an output are added atomically to an output that every call clears
-// first. An overlap of one stripe is written without addition; if all are, nothing is cleared.
+// Each overlap is cut into stripes of rows, numbered as in split_row (row_distribution.hpp). A warp
+// computes one stripe of one output, and the stripes of an output are added atomically to an output
+// that every call clears first. An overlap of one stripe is written without addition; if all are,
+// nothing is cleared.
 //
-// Forms: all; fp32.
-// Parameters, run-time:
-//   overlaps_per_block  4, 16, 32            warps of a block: here stripes, not outputs
-//   distribution        rectangle, triangle  how stripes are numbered (row_distribution.hpp)
-//   rows_per_warp       1, 8, 16             rows of a stripe; fewer rows make more warps, each
-//                                            with its index arithmetic, reduction and atomic
-//                                            addition
+// overlaps_per_block is the number of warps, here stripes, of a block. rows_per_warp is the number
+// of rows of a stripe: fewer rows make more warps, each with its index arithmetic, reduction and
+// atomic addition.
 // Limits: those of warp_per_overlap; at most 2^30 stripes. Sums depend on the order of the
 // additions.
 // Measured (H200, one-to-one, 128 x 128, 16 rows): 17 instructions of a warp for each FMA, issued
@@ -35,23 +32,12 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   if (stripe.first == stripe.end) return;  // an unused task
   const int sy = q.first_sy + stripe.row, sx = q.first_sx + static_cast<int>(col);
   const Span x(q.left_cols, q.right_cols, sx);
-  const FlatWalk walk = lane_walk(tasks.lanes, x.count);
   const PairOverlap<float> first(q, left, right, stripe.first, stripe.end - stripe.first, x, sy,
                                  sx);
   out += static_cast<Index>(stripe.row) * q.out_cols + col;
-  for (std::uint32_t p = blockIdx.z; p < tasks.pairs; p += gridDim.z) {
-    PairOverlap<float> overlap = first;
-    tasks.move_to_pair(p, q, overlap.left, overlap.right);
-    const float sum = warp::reduce_add(
-        flat_sum<kSamePitch>(overlap, tasks.rows_of_a_part, walk, warp::lane(), warp::kSize));
-    if (warp::lane() != 0) continue;
-    float* const element = out + p * q.out_size;
-    if (stripe.whole) {
-      *element = sum;
-    } else {
-      atomic_add(element, sum);
-    }
-  }
+  each_pair<kSamePitch>(q, tasks, first, [&](std::uint32_t p, float sum) {
+    write_stripe(out + p * q.out_size, sum, stripe.whole);
+  });
 }
 
 RowDistribution distribution(const PlanRequest& request) {
@@ -69,10 +55,10 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const Problem& q = request.problem;
   const RowDistribution rows = distribution(request);
   return std::make_unique<OverlapPlan<float, RowDistribution>>(
-      q, request.params.get_int("overlaps_per_block"),
+      request,
       q.left.cols == q.right.cols ? warp_per_overlap_split_row_kernel<true>
                                   : warp_per_overlap_split_row_kernel<false>,
-      rows.tasks(), rows.splits(), rows);
+      rows.tasks(), q.out_cols(), rows.splits(), rows);
 }
 
 XCORR_VARIANT({

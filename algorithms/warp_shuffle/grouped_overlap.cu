@@ -1,25 +1,19 @@
 // Grouped-overlap (paper section 4.2.2, thesis 3.5.3): derived from warp_shuffle, for problems that
-// are large enough to need fewer warps. A lane computes a group of s vertically adjacent outputs
-// and takes l left rows at a time, which are multiplied with l + s - 1 right rows. A step to the
-// next column moves each left row (two shuffles) and broadcasts a value of each right row (one
-// shuffle): 3 l + s - 1 shuffles for l s FMAs (15 for 16 with s = l = 4). l = 1 is the thesis's
-// multirow-right (3.4.5).
+// are large enough to need fewer warps. A lane computes s vertically adjacent outputs and takes l
+// left rows at a time, which are multiplied with l + s - 1 right rows. A step to the next column
+// moves each left row (two shuffles) and broadcasts a value of each right row (one shuffle): 3 l +
+// s - 1 shuffles for l s FMAs, 15 for 16 with s = l = 4. l = 1 is the thesis's multirow-right
+// (3.4.5).
 //
-// Only some overlaps of a group contain its first and last left rows. The paper computes these rows
-// in separate phases. Here they are computed as all others, and rows outside a matrix are zeros.
-// This costs the steps of at most s + l - 2 more left rows.
+// The paper computes the first and last left rows of a group, which belong to some of its overlaps,
+// in separate phases. Here they are computed as all others, and rows outside a matrix are zeros: at
+// most s + l - 2 more left rows.
 //
-// Forms: all; fp32.
-// Parameters, compile-time:
-//   overlaps_per_thread  1, 2, 4, 8  s. High values use a loaded value more often, but take more
-//                                    registers and make fewer, longer tasks
-//   left_rows            1, 2, 4, 8  l. The same, but the number of tasks does not change
-// Parameters, run-time:
-//   warps_per_block  4, 8  warps of a block
-// Limits: those of warp_shuffle.
+// overlaps_per_thread is s, left_rows is l. High values use a loaded value more often but take more
+// registers. A large s also makes fewer, longer tasks. Limits: those of warp_shuffle.
 // Measured (H200, one-to-one, 256 x 256, s = l = 4): the shuffle pipe is busy in 70 % of the
-// cycles, the FMA pipe in 19 %. An SM has only 7 warps on average, because near the end only the
-// warps with the largest overlaps still run.
+// cycles, the FMA pipe in 19 %. An SM has 7 warps on average, because near the end only the warps
+// with the largest overlaps still run.
 #include "algorithms/blocks/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
@@ -36,15 +30,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                   blocks_of_an_sm(1, 1, kOverlaps, kLeftRows))
     grouped_overlap_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                            const float* __restrict__ right, float* __restrict__ out) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const OverlapGroup group(q, task * kOverlaps, kOverlaps);
-  tiles.for_each<1, 1>(q, left, right,
-                       [&](const PairGroup<float>& pair, const WarpColumns& columns) {
-                         WarpTile<float, 1, 1, kOverlaps, kLeftRows> tile;
-                         tile.add(pair, columns, group.sy, group.begin, group.end);
-                         tile.write(q, pair, columns, group.out, group.count, out);
-                       });
+  WarpTile<float, 1, 1, kOverlaps, kLeftRows>::compute(q, tiles, left, right, out);
 }
 
 const bool kKernels = add_kernels<Overlaps, LeftRows>(

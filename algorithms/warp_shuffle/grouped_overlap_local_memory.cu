@@ -1,19 +1,11 @@
 // Grouped-overlap in local memory: the ablation of thesis section 3.5.4. The kernel of
 // grouped_overlap, but a run-time index selects the half of the left buffers that a lane passes on.
 // Registers cannot be indexed, so that the compiler places the buffers in local memory, and every
-// step stores and loads them. Shuffles and FMAs are the same. The difference to grouped_overlap is
-// the gain from static indexing.
+// step stores and loads them. The difference to grouped_overlap is the gain from static indexing.
 //
-// Forms: one-to-one; fp32.
-// Parameters, compile-time:
-//   overlaps_per_thread  2, 4  as in grouped_overlap
-//   left_rows            2, 4  as in grouped_overlap
-// Parameters, run-time:
-//   warps_per_block  4, 8  warps of a block
-// Limits: those of grouped_overlap.
+// Parameters and limits: those of grouped_overlap.
 // Measured (H200, one-to-one, 256 x 256, 4 and 4): four times the time of grouped_overlap.
-// Instructions are issued in 18 % of the cycles, the FMA pipe is busy in 5 %; otherwise warps wait
-// for local memory.
+// Instructions are issued in 18 % of the cycles; otherwise warps wait for local memory.
 #include "algorithms/blocks/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
@@ -31,15 +23,8 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
     grouped_overlap_local_memory_kernel(DeviceProblem q, WarpTiles tiles,
                                         const float* __restrict__ left,
                                         const float* __restrict__ right, float* __restrict__ out) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const OverlapGroup group(q, task * kOverlaps, kOverlaps);
-  tiles.for_each<1, 1>(q, left, right,
-                       [&](const PairGroup<float>& pair, const WarpColumns& columns) {
-                         WarpTile<float, 1, 1, kOverlaps, kLeftRows, LocalMemoryBuffers> tile;
-                         tile.add(pair, columns, group.sy, group.begin, group.end);
-                         tile.write(q, pair, columns, group.out, group.count, out);
-                       });
+  WarpTile<float, 1, 1, kOverlaps, kLeftRows, LocalMemoryBuffers>::compute(q, tiles, left, right,
+                                                                           out);
 }
 
 const bool kKernels = add_kernels<Overlaps, LeftRows>(XCORR_ID, [](auto overlaps, auto rows) {

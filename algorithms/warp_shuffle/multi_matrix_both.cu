@@ -3,13 +3,9 @@
 // the same shift of all pairs of l lefts and r rights. l r FMAs need 2 l + r shuffles: 12 for 16
 // FMAs with l = r = 4.
 //
-// Forms: n-to-m; fp32.
-// Parameters, compile-time:
-//   left_mats   1, 2, 4  l: more reuse, one register more for each pair, fewer tasks; where there
-//                        are fewer matrices, the smallest built value that holds them is used
-//   right_mats  1, 2, 4  r: the same
-// Parameters, run-time:
-//   warps_per_block  4, 8  warps of a block
+// left_mats is l, right_mats is r. High values have more reuse, one register more for each pair,
+// and fewer tasks. Where there are fewer matrices, the smallest built value that holds them is
+// used.
 // Limits: those of warp_shuffle; an incomplete last group takes as long as a complete group.
 // Measured (H200, 32:32, 64 x 64, l = r = 4): the shuffle pipe is busy in 93 % of the cycles, the
 // FMA pipe in 31 %.
@@ -29,15 +25,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                   blocks_of_an_sm(kLeftMats, kRightMats, 1, 1))
     multi_matrix_both_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                              const float* __restrict__ right, float* __restrict__ out) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const OverlapGroup overlap(q, task, 1);
-  tiles.for_each<kLeftMats, kRightMats>(
-      q, left, right, [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
-        WarpTile<float, kLeftMats, kRightMats, 1, 1> tile;
-        tile.add(pairs, columns, overlap.sy, overlap.begin, overlap.end);
-        tile.write(q, pairs, columns, overlap.out, overlap.count, out);
-      });
+  WarpTile<float, kLeftMats, kRightMats, 1, 1>::compute(q, tiles, left, right, out);
 }
 
 const bool kKernels = add_kernels<LeftMats, RightMats>(

@@ -3,14 +3,7 @@
 // takes l left rows at a time. a b s l FMAs need 2 a l + b (s + l - 1) shuffles: 60 for 256 FMAs if
 // all four are 4. There the FMA units become the limit.
 //
-// Forms: n-to-m; fp32.
-// Parameters, compile-time:
-//   left_mats            1, 2, 4  a; the sums take a b s registers
-//   right_mats           1, 2, 4  b
-//   overlaps_per_thread  1, 2, 4  s
-//   left_rows            1, 2, 4  l
-// Parameters, run-time:
-//   warps_per_block  4, 8  warps of a block
+// left_mats is a, right_mats b, overlaps_per_thread s, left_rows l; the sums take a b s registers.
 // Limits: those of grouped_overlap and multi_matrix_both.
 // Measured (H200, 32:32, 128 x 128, a = b = 2, s = l = 4): the shuffle pipe is busy in 80 % of the
 // cycles, the FMA pipe in 42 %. 119 registers leave an SM 16 of its 64 warps, too few to hide the
@@ -37,15 +30,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                              const float* __restrict__ left,
                                              const float* __restrict__ right,
                                              float* __restrict__ out) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const OverlapGroup group(q, task * kOverlaps, kOverlaps);
-  tiles.for_each<kLeftMats, kRightMats>(
-      q, left, right, [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
-        WarpTile<float, kLeftMats, kRightMats, kOverlaps, kLeftRows> tile;
-        tile.add(pairs, columns, group.sy, group.begin, group.end);
-        tile.write(q, pairs, columns, group.out, group.count, out);
-      });
+  WarpTile<float, kLeftMats, kRightMats, kOverlaps, kLeftRows>::compute(q, tiles, left, right, out);
 }
 
 const bool kKernels = add_kernels<LeftMats, RightMats, Overlaps, LeftRows>(

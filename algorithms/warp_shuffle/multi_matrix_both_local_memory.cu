@@ -2,16 +2,9 @@
 // multi_matrix_both, but a run-time index selects the half of the left buffers that a lane passes
 // on, so that the compiler places the buffers in local memory (see grouped_overlap_local_memory).
 //
-// Forms: n-to-m; fp32.
-// Parameters, compile-time:
-//   left_mats   2, 4  as in multi_matrix_both
-//   right_mats  2, 4  as in multi_matrix_both
-// Parameters, run-time:
-//   warps_per_block  4, 8  warps of a block
-// Limits: those of multi_matrix_both.
+// Parameters and limits: those of multi_matrix_both.
 // Measured (H200, 32:32, 64 x 64, 4 and 4): five times the time of multi_matrix_both. Instructions
-// are issued in 18 % of the cycles, the FMA pipe is busy in 7 %; otherwise warps wait for local
-// memory.
+// are issued in 18 % of the cycles; otherwise warps wait for local memory.
 #include "algorithms/blocks/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
@@ -30,15 +23,8 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                           const float* __restrict__ left,
                                           const float* __restrict__ right,
                                           float* __restrict__ out) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const OverlapGroup overlap(q, task, 1);
-  tiles.for_each<kLeftMats, kRightMats>(
-      q, left, right, [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
-        WarpTile<float, kLeftMats, kRightMats, 1, 1, LocalMemoryBuffers> tile;
-        tile.add(pairs, columns, overlap.sy, overlap.begin, overlap.end);
-        tile.write(q, pairs, columns, overlap.out, overlap.count, out);
-      });
+  WarpTile<float, kLeftMats, kRightMats, 1, 1, LocalMemoryBuffers>::compute(q, tiles, left, right,
+                                                                            out);
 }
 
 const bool kKernels = add_kernels<LeftMats, RightMats>(XCORR_ID, [](auto lefts, auto rights) {

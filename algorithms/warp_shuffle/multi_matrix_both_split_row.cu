@@ -1,16 +1,8 @@
 // Multi-matrix-both with split-row (paper section 4.3.3): multi_matrix_both whose overlaps are cut
-// into stripes of rows as in split_row, for few matrices that do not fill the GPU. l r FMAs need 2
-// l + r shuffles. At the end of a stripe each lane makes l r atomic additions.
+// into stripes of rows as in split_row, for few matrices that do not fill the GPU. At the end of a
+// stripe each lane makes left_mats x right_mats atomic additions.
 //
-// Forms: n-to-m; fp32.
-// Parameters, compile-time:
-//   left_mats   1, 2, 4  l, as in multi_matrix_both
-//   right_mats  1, 2, 4  r, as in multi_matrix_both
-// Parameters, run-time:
-//   warps_per_block  4, 8                       warps of a block
-//   distribution     none, rectangle, triangle  as in split_row
-//   rows_per_thread  1, 4, 8, 16                as in split_row
-// Limits: those of split_row and multi_matrix_both.
+// Parameters and limits: those of split_row and multi_matrix_both.
 // Measured (H200, 32:32, 64 x 64, l = r = 4, 4 rows): the shuffle pipe is busy in 94 % of the
 // cycles, the FMA pipe in 32 %.
 #include "algorithms/blocks/points.hpp"
@@ -32,16 +24,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                        const float* __restrict__ left,
                                        const float* __restrict__ right, float* __restrict__ out,
                                        RowDistribution rows) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const Stripe stripe = rows.stripe(task);
-  if (stripe.first == stripe.end) return;  // an unused task
-  tiles.for_each<kLeftMats, kRightMats>(
-      q, left, right, [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
-        WarpTile<float, kLeftMats, kRightMats, 1, 1> tile;
-        tile.add(pairs, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
-        tile.write_stripe(q, pairs, columns, stripe, out);
-      });
+  WarpTile<float, kLeftMats, kRightMats, 1, 1>::compute_stripe(q, tiles, rows, left, right, out);
 }
 
 const bool kKernels = add_kernels<LeftMats, RightMats>(XCORR_ID, [](auto lefts, auto rights) {

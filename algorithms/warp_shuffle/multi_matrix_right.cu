@@ -1,17 +1,10 @@
 // Multi-matrix-right (paper section 4.3.1, thesis 3.4.4): derived from warp_shuffle, for forms in
 // which a left matrix is correlated with several right matrices. A lane computes the same shift for
-// r of them. The left row moves once for all r right matrices, so that r FMAs need r + 2 shuffles
-// instead of 3 r.
+// r of them. The left row moves once for all r, so that r FMAs need r + 2 shuffles instead of 3 r.
 //
-// Forms: one-to-many, n-to-mn, n-to-m; fp32.
-// Parameters, compile-time:
-//   right_mats  1, 2, 4, 8  r: more reuse, fewer tasks; where a left matrix has fewer rights, the
-//                           smallest built value that holds them is used
-// Parameters, run-time:
-//   warps_per_block  4, 8                  warps of a block
-//   streams          one_kernel, 1, 8, 20  n-to-mn: one kernel for all left matrices, or one launch
-//                                          for each of them over this many streams (paper section
-//                                          5.3.4)
+// right_mats is r: high values have more reuse and fewer tasks. Where a left matrix has fewer
+// rights, the smallest built value that holds them is used. streams is for n-to-mn: one_kernel for
+// all left matrices, or one launch for each of them over this many streams (paper section 5.3.4).
 // Limits: those of warp_shuffle; an incomplete last group takes as long as a complete group.
 // Measured (H200, 1:32, 128 x 128, r = 8): the shuffle pipe is busy in 94 % of the cycles, the FMA
 // pipe in 19 %.
@@ -30,15 +23,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                   blocks_of_an_sm(1, kRightMats, 1, 1))
     multi_matrix_right_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                               const float* __restrict__ right, float* __restrict__ out) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const OverlapGroup overlap(q, task, 1);
-  tiles.for_each<1, kRightMats>(q, left, right,
-                                [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
-                                  WarpTile<float, 1, kRightMats, 1, 1> tile;
-                                  tile.add(pairs, columns, overlap.sy, overlap.begin, overlap.end);
-                                  tile.write(q, pairs, columns, overlap.out, overlap.count, out);
-                                });
+  WarpTile<float, 1, kRightMats, 1, 1>::compute(q, tiles, left, right, out);
 }
 
 const bool kKernels =

@@ -2,15 +2,7 @@
 // grouped_overlap for several right matrices at once. With r right matrices, s overlaps and l left
 // rows, r l s FMAs need 2 l + r (s + l - 1) shuffles: the left rows move once for all r.
 //
-// Forms: one-to-many, n-to-mn, n-to-m; fp32.
-// Parameters, compile-time:
-//   right_mats           1, 2, 4  r, as in multi_matrix_right
-//   overlaps_per_thread  1, 2, 4  s, as in grouped_overlap
-//   left_rows            1, 2, 4  l, as in grouped_overlap
-// Parameters, run-time:
-//   warps_per_block  4, 8                  warps of a block
-//   streams          one_kernel, 1, 8, 20  as in multi_matrix_right
-// Limits: those of grouped_overlap and multi_matrix_right.
+// Parameters and limits: those of grouped_overlap and multi_matrix_right.
 // Measured (H200, 1:32, 256 x 256, four of each): the shuffle pipe is busy in 88 % of the cycles,
 // the FMA pipe in 39 %. 128 registers leave an SM 16 of its 64 warps.
 #include "algorithms/blocks/points.hpp"
@@ -34,15 +26,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                               const float* __restrict__ left,
                                               const float* __restrict__ right,
                                               float* __restrict__ out) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const OverlapGroup group(q, task * kOverlaps, kOverlaps);
-  tiles.for_each<1, kRightMats>(q, left, right,
-                                [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
-                                  WarpTile<float, 1, kRightMats, kOverlaps, kLeftRows> tile;
-                                  tile.add(pairs, columns, group.sy, group.begin, group.end);
-                                  tile.write(q, pairs, columns, group.out, group.count, out);
-                                });
+  WarpTile<float, 1, kRightMats, kOverlaps, kLeftRows>::compute(q, tiles, left, right, out);
 }
 
 const bool kKernels =

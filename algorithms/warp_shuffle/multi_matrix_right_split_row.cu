@@ -1,16 +1,8 @@
 // Multi-matrix-right with split-row (paper section 4.3.3): multi_matrix_right whose overlaps are
-// cut into stripes of rows as in split_row, for few matrices that do not fill the GPU. r FMAs need
-// r + 2 shuffles. At the end of a stripe each lane makes r atomic additions.
+// cut into stripes of rows as in split_row, for few matrices that do not fill the GPU. At the end
+// of a stripe each lane makes right_mats atomic additions.
 //
-// Forms: one-to-many, n-to-mn, n-to-m; fp32.
-// Parameters, compile-time:
-//   right_mats  1, 2, 4, 8  as in multi_matrix_right
-// Parameters, run-time:
-//   warps_per_block  4, 8                       warps of a block
-//   distribution     none, rectangle, triangle  as in split_row
-//   rows_per_thread  1, 4, 8, 16                as in split_row
-//   streams          one_kernel, 1, 8, 20       as in multi_matrix_right
-// Limits: those of multi_matrix_right and split_row.
+// Parameters and limits: those of multi_matrix_right and split_row.
 // Measured (H200, 1:32, 64 x 64, r = 8, 1 row): the shuffle pipe is busy in 96 % of the cycles, the
 // FMA pipe in 20 %.
 #include "algorithms/blocks/points.hpp"
@@ -31,16 +23,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                         const float* __restrict__ left,
                                         const float* __restrict__ right, float* __restrict__ out,
                                         RowDistribution rows) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const Stripe stripe = rows.stripe(task);
-  if (stripe.first == stripe.end) return;  // an unused task
-  tiles.for_each<1, kRightMats>(
-      q, left, right, [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
-        WarpTile<float, 1, kRightMats, 1, 1> tile;
-        tile.add(pairs, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
-        tile.write_stripe(q, pairs, columns, stripe, out);
-      });
+  WarpTile<float, 1, kRightMats, 1, 1>::compute_stripe(q, tiles, rows, left, right, out);
 }
 
 const bool kKernels = add_kernels<RightMats>(

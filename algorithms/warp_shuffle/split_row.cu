@@ -2,17 +2,11 @@
 // for problems with too few overlaps to fill the GPU. Each overlap is cut into stripes of rows. A
 // warp computes one stripe for 32 neighbouring shifts, and the stripes of an overlap are added
 // atomically to an output that every call clears first. An overlap of one stripe is written without
-// addition; if all are, nothing is cleared. An FMA still needs three shuffles. There are more
-// warps, with more equal work.
+// addition; if all are, nothing is cleared.
 //
-// Forms: all; fp32.
-// Parameters, run-time:
-//   warps_per_block  4, 8                       warps of a block
-//   distribution     none, rectangle, triangle  how stripes are numbered (row_distribution.hpp);
-//                                               none splits nothing and has no rows_per_thread
-//   rows_per_thread  1, 2, 4, 8, 16             rows of a stripe; fewer rows make more warps, each
-//                                               with its loads, index arithmetic and 32 atomic
-//                                               additions
+// distribution is how stripes are numbered (row_distribution.hpp); none splits nothing and has no
+// rows_per_thread. rows_per_thread is the number of rows of a stripe: fewer rows make more warps,
+// each with its loads, index arithmetic and 32 atomic additions.
 // Limits: those of warp_shuffle; at most 2^30 stripes. Sums depend on the order of the additions.
 // Measured (H200, one-to-one), shuffle pipe and FMA pipe: busy in 98 % and 12 % of the cycles at
 // 256 x 256 with 4 rows; in 80 % and 17 % at 64 x 64 with 1 row, where half of the instructions are
@@ -29,16 +23,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, blocks_of_an_
     split_row_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                      const float* __restrict__ right, float* __restrict__ out,
                      RowDistribution rows) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const Stripe stripe = rows.stripe(task);
-  if (stripe.first == stripe.end) return;  // an unused task
-  tiles.for_each<1, 1>(q, left, right,
-                       [&](const PairGroup<float>& pair, const WarpColumns& columns) {
-                         WarpTile<float, 1, 1, 1, 1> tile;
-                         tile.add(pair, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
-                         tile.write_stripe(q, pair, columns, stripe, out);
-                       });
+  WarpTile<float, 1, 1, 1, 1>::compute_stripe(q, tiles, rows, left, right, out);
 }
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {

@@ -1,15 +1,15 @@
 // The plan of a kernel whose warps take 32 neighbouring shifts each: the grid, the clear, and the
 // two ways of n-to-mn.
 //
-// Grid: x is the tasks of 32 output columns (`warps_per_block` tasks per block of threads), y the
-// groups of pairs, z the blocks of columns; y and z are in a stride. The variant defines a task (a
-// row, a group of rows, a stripe) and a group (a pair, a group of matrices).
+// Grid: x is the tasks of 32 output columns (`warps_per_block` tasks per block), y the groups of
+// pairs, z the blocks of columns; y and z are in a stride. The variant defines a task (a row, a
+// group of rows, a stripe) and a group (a pair, a group of matrices).
 //
-// Overlaps in the middle of the output are larger than those at its edge, and a kernel ends with
-// its last warp. Therefore blocks of columns start from the middle outwards, the largest first. If
-// tasks have unequal size too and there are few blocks, the warps of a block take tasks that are
-// spread evenly over all rows, so that all blocks have equal work. If there are many blocks, the
-// warps of a block take neighbours, which end together, and the tasks in the middle start first.
+// Overlaps in the middle of the output are the largest, and a kernel ends with its last warp.
+// Therefore blocks of columns start from the middle outwards. If tasks have unequal size too and
+// there are few blocks, the warps of a block take tasks that are spread evenly over all rows, so
+// that all blocks have equal work. If there are many blocks, the warps of a block take neighbours,
+// which end together, and the tasks in the middle start first.
 #pragma once
 
 #include <algorithm>

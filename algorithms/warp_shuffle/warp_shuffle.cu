@@ -1,20 +1,17 @@
 // Warp-shuffle (paper section 4.1, thesis 3.4.1): a warp computes 32 neighbouring outputs of one
-// row. It loads every input value once and uses it for all 32 outputs. Derived from overlap_wise,
-// where a thread loads two values for each product.
+// row and loads every input value once for all of them. Derived from overlap_wise, where a thread
+// loads two values for each product.
 //
 // Lane t computes the output at shift sx + t, where sx is the shift of lane 0. At right column c
 // all lanes need the same right value, R[c]. The lane that loaded it broadcasts it: one shuffle.
 // Lane t needs left value L[c - sx - t], which lane t - 1 used at column c - 1. So in every step
 // the left values move to the next lane, in a buffer of 64 values (warp_buffer.hpp): two shuffles.
-// Every 32 columns the buffer gets 32 new values. This makes three shuffles for each FMA. The other
-// variants of the family need fewer shuffles for each FMA, or use more warps.
+// Every 32 columns the buffer gets 32 new values. The other variants of the family need fewer than
+// these three shuffles for each FMA, or use more warps. In fp64 a shuffle is two shuffles.
 //
-// Forms: all; fp32, fp64 (a shuffle of a double is two shuffles).
-// Parameters, run-time:
-//   warps_per_block  4, 8  warps of a block, one output row each
-// Limits: at most 2^30 rows or columns of a matrix and 2^31 - 1 pairs. Lanes beyond the last output
-// column, and lanes whose overlap does not contain the current column, multiply by zero. Therefore
-// an infinity or a NaN may reach outputs whose overlaps do not contain it.
+// Limits: at most 2^30 rows or columns of a matrix and 2^31 - 1 pairs. Lanes without an output, or
+// without a product in the current column, multiply by zero. Therefore an infinity or a NaN may
+// reach outputs whose overlaps do not contain it.
 // Measured (H200, 8:8 n-to-m, 128 x 128): the shuffle pipe is busy in 98 % of the cycles, the FMA
 // pipe in 12 %. In one cycle an SM does the shuffle of one warp or the FMAs of four warps.
 #include "algorithms/warp_shuffle/warp_plan.hpp"
@@ -28,14 +25,7 @@ template <typename T>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, blocks_of_an_sm(1, 1, 1, 1))
     warp_shuffle_kernel(DeviceProblem q, WarpTiles tiles, const T* __restrict__ left,
                         const T* __restrict__ right, T* __restrict__ out) {
-  const int task = tiles.task();
-  if (!tiles.exists(task)) return;
-  const OverlapGroup overlap(q, task, 1);
-  tiles.for_each<1, 1>(q, left, right, [&](const PairGroup<T>& pair, const WarpColumns& columns) {
-    WarpTile<T, 1, 1, 1, 1> tile;
-    tile.add(pair, columns, overlap.sy, overlap.begin, overlap.end);
-    tile.write(q, pair, columns, overlap.out, overlap.count, out);
-  });
+  WarpTile<T, 1, 1, 1, 1>::compute(q, tiles, left, right, out);
 }
 
 template <typename T>

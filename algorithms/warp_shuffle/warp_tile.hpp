@@ -4,10 +4,8 @@
 //
 // In a step to the next right column each left row moves by one in its buffer of 64 items (two
 // shuffles), and each right row is broadcast from the lane that loaded it (one shuffle). Then all
-// products of the tile are added: left row i of overlap o times right row i + o. With a left and b
-// right matrices, s overlaps and l left rows this is a b s l FMAs for 2 a l + b (s + l - 1)
-// shuffles: 1 : 3 if all are 1, r : r + 2 for r right matrices, l s : 3 l + s - 1 for grouped
-// overlaps, l r : 2 l + r for l left and r right matrices.
+// products of the tile are added: left row i of overlap o times right row i + o. README.md has the
+// ratios of FMAs to shuffles.
 //
 // Elements outside a matrix are zero in the buffers. Therefore edges, incomplete tiles and missing
 // matrices need no conditions in the steps. Only outputs that exist are written.
@@ -35,6 +33,42 @@ template <typename T, int kLeftMats, int kRightMats, int kOverlaps, int kLeftRow
           template <typename, int> class Buffers = RegisterBuffers>
 class WarpTile {
  public:
+  // Computes the outputs of the warp's task, a group of kOverlaps rows, for its pairs and columns.
+  __device__ static __forceinline__ void compute(const DeviceProblem& q, const WarpTiles& tiles,
+                                                 const T* left, const T* right, T* out) {
+    const int task = tiles.task();
+    if (!tiles.exists(task)) return;
+    const OverlapGroup group(q, task * kOverlaps, kOverlaps);
+    tiles.for_each<kLeftMats, kRightMats>(
+        q, left, right, [&](const PairGroup<T>& pairs, const WarpColumns& columns) {
+          WarpTile tile;
+          tile.add(pairs, columns, group.sy, group.begin, group.end);
+          tile.write(q, pairs, columns, group.out, group.count, out);
+        });
+  }
+  // The same for a task that is a stripe of rows.
+  __device__ static __forceinline__ void compute_stripe(const DeviceProblem& q,
+                                                        const WarpTiles& tiles,
+                                                        const RowDistribution& rows, const T* left,
+                                                        const T* right, T* out) {
+    const int task = tiles.task();
+    if (!tiles.exists(task)) return;
+    const Stripe stripe = rows.stripe(task);
+    if (stripe.first == stripe.end) return;  // an unused task
+    tiles.for_each<kLeftMats, kRightMats>(
+        q, left, right, [&](const PairGroup<T>& pairs, const WarpColumns& columns) {
+          WarpTile tile;
+          tile.add(pairs, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
+          // The sums are added if the overlap has several stripes.
+          if (stripe.whole) {
+            tile.write(q, pairs, columns, stripe.row, 1, out);
+          } else {
+            tile.template write<true>(q, pairs, columns, stripe.row, 1, out);
+          }
+        });
+  }
+
+ private:
   // Adds the products of left rows [begin, end) to the sums; `sy` is the shift of the first
   // overlap.
   __device__ __forceinline__ void add(const PairGroup<T>& pairs, const WarpColumns& at, int sy,
@@ -115,18 +149,6 @@ class WarpTile {
     }
   }
 
-  // Writes the sums of a stripe, or adds them if the overlap has several stripes.
-  __device__ __forceinline__ void write_stripe(const DeviceProblem& q, const PairGroup<T>& pairs,
-                                               const WarpColumns& at, const Stripe& stripe,
-                                               T* out) const {
-    if (stripe.whole) {
-      write(q, pairs, at, stripe.row, 1, out);
-    } else {
-      write<true>(q, pairs, at, stripe.row, 1, out);
-    }
-  }
-
- private:
   static constexpr int kRightRows = kOverlaps + kLeftRows - 1;
   static constexpr int kFmas = kLeftMats * kRightMats * kOverlaps * kLeftRows;
   // Unrolled steps: enough shuffles in flight for an SM with one warp, and little waste on the last

@@ -10,7 +10,6 @@
 
 #include "algorithms/blocks/divide.hpp"
 #include "algorithms/blocks/streams.hpp"
-#include "algorithms/device/approximations.hpp"
 #include "algorithms/device/cuda.hpp"
 #include "algorithms/device/matrix.hpp"
 

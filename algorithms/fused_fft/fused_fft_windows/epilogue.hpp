@@ -5,9 +5,9 @@
 
 #include <bit>
 
-#include "algorithms/blocks/float_order.hpp"
+#include "algorithms/blocks/floats.hpp"
 #include "algorithms/blocks/peaks.hpp"
-#include "algorithms/device/votes.hpp"
+#include "algorithms/device/cuda.hpp"
 #include "algorithms/fused_fft/lane_bits.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/walk.hpp"

@@ -18,7 +18,7 @@
 // blocks of a kernel start only after every block of the previous kernel has started.
 #pragma once
 
-#include "algorithms/device/approximations.hpp"
+#include "algorithms/device/cuda.hpp"
 #include "algorithms/fused_fft/template_fft/frame_statistics.hpp"
 #include "algorithms/fused_fft/template_fft/window_sums.hpp"
 

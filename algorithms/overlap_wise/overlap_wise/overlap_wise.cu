@@ -2,17 +2,14 @@
 // overlap of the two matrices. Derived from cpu_definition: the loops over pairs, sy and sx become
 // threads, the loops over the overlap stay.
 //
-// All pairs are parallel, unlike in the paper's baseline (overlap_wise_serial_batch), so that this
-// is the baseline of the CUDA variants. Two details are not in the definition. Neighbouring threads
-// take neighbouring sx: of the two loads of a warp, one reads consecutive elements and the other
-// one element. And a thread adds eight products at a time to eight independent sums, since it would
-// otherwise wait for every load (at 16 x 16 a GPU has more lanes than the problem has threads).
+// Unlike in the paper's baseline (overlap_wise_serial_batch), all pairs are parallel, so that this
+// is the baseline of the CUDA variants. Neighbouring threads take neighbouring sx: of the two loads
+// of a warp, one reads consecutive elements and the other one element. A thread adds eight products
+// at a time to eight independent sums, since it would otherwise wait for every load.
 //
-// Problems with fields (scores, circular boundary, masks, views) use other kernels, in float64 and
-// slow (field_kernels.hpp). The following is about plain problems.
-//
-// Forms: all; fp32, fp64. No parameters: a block is 32 columns wide, or less if the window is
-// narrower. It has one warp if the outputs do not fill a GPU, else four.
+// A block is 32 columns wide, or less if the window is narrower. It has one warp if the outputs do
+// not fill a GPU, else four. Problems with fields (scores, circular boundary, masks, views) use
+// other kernels, in float64 and slow (field_kernels.hpp).
 // Limits: at most 2^31 - 1 rows, columns and pairs. Each FMA needs two loads, so that the load
 // units limit the time. The score phase is not supported.
 #include "algorithms/blocks/pairs.hpp"

@@ -4,27 +4,22 @@
 //
 // A thread keeps the sums of 4 x 4 or 8 x 4 neighbouring shifts in registers. In each step it loads
 // 4 columns of one new row of the template, and the 8 values of a row of the frame with which they
-// are multiplied. Both lie in shared memory.
+// are multiplied, from shared memory.
 //
-// - A separate kernel subtracts the mean of a template and divides it by its norm. The mean of a
-//   window then cancels. So a score needs only the products and a factor per shift, which is
-//   computed once per frame for all templates (algorithms/blocks/template_factors.hpp, float64).
-// - A block subtracts a pivot from the frame, the median of some of the values that it reads, so
-//   that an offset costs no digits. If a window is far from the pivot, as beside an edge that is
-//   large beside the window's deviation, its score is computed again by its definition in float64.
+// - A separate kernel subtracts the mean of a template and divides it by its norm, so that the mean
+//   of a window cancels. A score needs the products and a factor per shift, which is computed once
+//   per frame for all templates (blocks/template_factors.hpp).
+// - A block subtracts a pivot from the frame (README.md, Digits). If a window is far from the
+//   pivot, its score is computed again by its definition in float64.
 // - A block has as many tiles as the window needs, at most 256. If there are fewer, the threads
 //   share slices of the template's rows, whose sums are added in shared memory. If there are few
 //   blocks, each has a part of the template, and a second kernel adds the parts (parts.hpp).
 // - The result peak: the surface stays in the workspace, and all blocks search it together
-//   (algorithms/blocks/peak_search.hpp).
+//   (blocks/peak_search.hpp).
 //
-// Forms: all four; shifts at which the frame (right) contains the template (left); scores product,
-// covariance, ncc and zncc; results surface and peak (parabola, gaussian); fp32.
-// Parameters, compile-time:
-//   overlap_tile  4x4, 8x4   shifts of a thread, sy x sx: 21, 43 FMAs per access of 16 bytes
-// Parameters, run-time:
-//   row_parts     1, 4, 16   parts of the template's rows, each with separate blocks. If there is
-//                            more than one, columns are divided too, until there are 264 blocks
+// overlap_tile is the shifts of a thread, sy x sx: 4x4 and 8x4 have 21 and 43 FMAs per access of 16
+// bytes. row_parts is the number of parts of the template's rows, each with separate blocks. If
+// there is more than one, columns are divided too, until there are 264 blocks.
 // Limits: with product and covariance an infinity or a NaN may reach outputs whose windows do not
 // contain it. With ncc a point is refused if float32 sums of numbers of one sign would lose too
 // many digits (most_terms_of_ncc).
@@ -58,18 +53,6 @@ const TileKernel& kernel_of(const PlanRequest& request) {
   });
 }
 
-// Max blocks of a grid; they process further items in a loop.
-constexpr Index kMostBlocks = small_if_emulated(Index{1} << 20, 5);
-// Shared memory per block with which two blocks fit on every SM.
-constexpr std::size_t kWantedShared = 96 * 1024;
-constexpr int kMostPanel = 64;
-// Columns are divided into parts until there are kWantedBlocks blocks; a part has at least
-// kLeastPartCols columns.
-constexpr Index kWantedBlocks = small_if_emulated(264, 12);
-constexpr int kLeastPartCols = static_cast<int>(small_if_emulated(16, 4));
-// Min rows of a part of a window.
-constexpr int kLeastWindowRows = static_cast<int>(small_if_emulated(24, 8));
-
 // How a point divides a problem; shared_bytes is 0 if even the smallest panel does not fit.
 struct DirectLayout {
   explicit DirectLayout(const PlanRequest& request) {
@@ -77,8 +60,8 @@ struct DirectLayout {
     const int rows = kernel_of(request).rows;
     const auto tiles_across = static_cast<int>(ceil_div<Index>(q.out_cols(), kTileCols));
     const auto tiles_down = static_cast<int>(ceil_div<Index>(q.out_rows(), rows));
-    shape.across = std::min(tiles_across, kMostAcross);
-    shape.down = std::min(tiles_down, kDirectThreads / shape.across);
+    shape.across = std::min(tiles_across, Tuning::kMostAcross);
+    shape.down = std::min(tiles_down, Tuning::kDirectThreads / shape.across);
     const int tiles = shape.across * shape.down;
     int row_parts =
         std::min<int>(request.params.get_int("row_parts"), static_cast<int>(q.left.rows));
@@ -87,18 +70,19 @@ struct DirectLayout {
     blocks_across = ceil_div(q.out_cols(), Index{shape.across} * kTileCols);
     const Index of_part = blocks_across * ceil_div(q.out_rows(), Index{shape.down} * rows);
     const auto wanted =
-        row_parts > 1 ? ceil_div(kWantedBlocks, of_part * row_parts * q.pairs()) : Index{1};
+        row_parts > 1 ? ceil_div(Tuning::kWantedBlocks, of_part * row_parts * q.pairs()) : Index{1};
     const Index col_parts =
-        std::clamp(wanted, Index{1}, std::max<Index>(q.left.cols / kLeastPartCols, 1));
+        std::clamp(wanted, Index{1}, std::max<Index>(q.left.cols / Tuning::kLeastPartCols, 1));
     shape.part_cols = static_cast<int>(ceil_div<Index>(q.left.cols, col_parts * 4) * 4);
     shape.of_part_cols = Divider(ceil_div<Index>(q.left.cols, shape.part_cols));
     shape.parts = row_parts * static_cast<int>(ceil_div<Index>(q.left.cols, shape.part_cols));
     // A slice takes kRows - 1 more steps than it has rows.
     constexpr int kLeastSliceRows = 4;
-    shape.slices = std::clamp(shape.part_rows / kLeastSliceRows, 1, kDirectThreads / tiles);
-    const int most_cols = std::min(kMostPanel, shape.part_cols);
-    const int most_rows = std::max(1, std::min(shape.part_rows, kMostPanel) / shape.slices);
-    for (const std::size_t most : {std::min(kWantedShared, shared_limit()), shared_limit()}) {
+    shape.slices = std::clamp(shape.part_rows / kLeastSliceRows, 1, Tuning::kDirectThreads / tiles);
+    const int most_cols = std::min(Tuning::kMostPanel, shape.part_cols);
+    const int most_rows = std::max(1, std::min(shape.part_rows, Tuning::kMostPanel) / shape.slices);
+    for (const std::size_t most :
+         {std::min(Tuning::kWantedShared, shared_limit()), shared_limit()}) {
       for (int slice_rows = most_rows; slice_rows > 0 && shared_bytes == 0; slice_rows /= 2) {
         for (int cols = most_cols; cols >= 4 && shared_bytes == 0; cols = cols / 8 * 4) {
           // Prefer fewer rows to fewer columns.
@@ -149,19 +133,17 @@ struct DirectLayout {
   std::size_t shared_bytes = 0;
 };
 
-bool is_peak(const Problem& q) { return q.fields.result.kind == ResultKind::peak; }
-
 // The workspace of a point. Constructed on a null workspace it gives the size in bytes.
 struct DirectMemory {
   DirectMemory(const PlanRequest& request, const DirectLayout& layout, Workspace workspace)
       : of_templates(template_memory(request.problem, workspace, layout.areas)) {
     const Problem& q = request.problem;
     const int parts = layout.shape.parts;
-    if (is_peak(q)) search = PeakSearchPlan(q, 0, workspace);
+    if (asks_peak(q)) search = PeakSearchPlan(q, 0, workspace);
     if (parts > 1) sums = workspace.take<float>(parts * q.out_elements());
     if (has_window_parts(q, parts)) {
       windows.part_rows = static_cast<int>(
-          ceil_div(q.left.rows, std::max<Index>(q.left.rows / kLeastWindowRows, 1)));
+          ceil_div(q.left.rows, std::max<Index>(q.left.rows / Tuning::kLeastWindowRows, 1)));
       windows.parts = static_cast<int>(ceil_div<Index>(q.left.rows, windows.part_rows));
       windows.sums = workspace.take<RunSums>(windows.parts * q.rights * q.out_size());
       const Index across = ceil_div<Index>(q.out_cols(), kFactorCols);
@@ -205,20 +187,20 @@ class TemplateDirectPlan final : public DevicePlan<float> {
  private:
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     launches_.begin(call);
-    const bool peak = is_peak(problem_), parts = a_.shape.parts > 1;
+    const bool peak = asks_peak(problem_), parts = a_.shape.parts > 1;
     const WindowParts& windows = memory_.windows;
     float* const out = peak ? memory_.search.surfaces() : arrays.out;
     a_.units = a_.memory.units != nullptr ? a_.memory.units : arrays.left;
     a_.right = arrays.right;
     a_.out = parts ? memory_.sums : out;
     const auto blocks = [](Index count) {
-      return static_cast<unsigned>(std::min(count, kMostBlocks));
+      return static_cast<unsigned>(std::min(count, Tuning::kMostBlocks));
     };
     call.phase("build");
     if (windows.parts == 0) {
       factors_.enqueue(launches_, call.stream, arrays.left, arrays.right);
       call.phase("rest");
-      launches_.run(kernel_.kernel, dim3(blocks(layout_.items)), dim3(kDirectThreads),
+      launches_.run(kernel_.kernel, dim3(blocks(layout_.items)), dim3(Tuning::kDirectThreads),
                     layout_.shared_bytes, call.stream, a_);
     } else {
       launches_.run(statistics_kernel, dim3(statistics_blocks(a_.q, a_.memory)),
@@ -229,13 +211,13 @@ class TemplateDirectPlan final : public DevicePlan<float> {
       const std::size_t shared =
           std::max(layout_.shared_bytes, FactorTile::bytes(problem_, kTallFactors));
       launches_.run(kernel_.of_parts, dim3(of_windows + blocks(layout_.items)),
-                    dim3(kDirectThreads), shared, call.stream, a_, windows,
+                    dim3(Tuning::kDirectThreads), shared, call.stream, a_, windows,
                     static_cast<int>(of_windows));
     }
     if (parts) {
-      const Index joining = ceil_div<Index>(problem_.out_elements(), kDirectThreads);
-      launches_.run(join_parts_kernel, dim3(blocks(joining)), dim3(kDirectThreads), 0, call.stream,
-                    a_, windows, memory_.sums, a_.shape.parts, out);
+      const Index joining = ceil_div<Index>(problem_.out_elements(), Tuning::kDirectThreads);
+      launches_.run(join_parts_kernel, dim3(blocks(joining)), dim3(Tuning::kDirectThreads), 0,
+                    call.stream, a_, windows, memory_.sums, a_.shape.parts, out);
     }
     if (peak) memory_.search.enqueue(launches_, call.stream, call.out);
   }
@@ -248,10 +230,9 @@ class TemplateDirectPlan final : public DevicePlan<float> {
   const TileKernel& kernel_;
 };
 
-// Max number of terms that may be added one after the other for an output of ncc. All products of
-// ncc may have the same sign. Then all additions round in one direction, and a sum of n terms loses
+// Max number of terms that may be added one after the other for an output of ncc, whose products
+// may all have the same sign. Then all additions round in one direction, and a sum of n terms loses
 // up to n / 4 roundoffs. The check allows 0.8 sqrt(K) + 12 for K products (docs/design.md, Checks).
-// It allows more for sums of products, and products of covariance and zncc have both signs.
 double most_terms_of_ncc(const Problem& q) {
   return 4 * (0.8 * std::sqrt(static_cast<double>(q.left.size())) + 12);
 }
@@ -259,9 +240,7 @@ double most_terms_of_ncc(const Problem& q) {
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = templates_fit(q); !fit) return fit;
-  if (is_peak(q)) {
-    if (const Support fit = PeakSearchPlan::supports(q); !fit) return fit;
-  }
+  if (const Support fit = PeakSearchPlan::supports(q); !fit) return fit;
   if (const Support fit = TemplateFactors::supports(q); !fit) return fit;
   if (request.params.get_int("row_parts") > std::max<Index>(q.left.rows / 4, 1)) {
     return no("row_parts: less than 4 rows of the template in each");
@@ -290,9 +269,7 @@ XCORR_VARIANT({
         [](const PlanRequest& request) {
           return DirectMemory(request, DirectLayout(request), Workspace(nullptr)).bytes;
         },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<TemplateDirectPlan>(request);
-    },
+    .plan = make_plan<TemplateDirectPlan>,
 });
 
 }  // namespace

@@ -16,10 +16,6 @@ namespace xcorr::template_matching {
 inline constexpr std::array<const char*, 3> kRunTimeKernels = {
     "xcorr_averages", "xcorr_denominators", "xcorr_numerators"};
 
-inline int run_time_threads(const PearsonShape& s) {
-  return ceil_div(s.across * s.down, warp::kSize) * warp::kSize;
-}
-
 inline std::size_t run_time_shared_bytes(const PearsonShape& s) {
   const int frame = (s.tile_rows + s.down - 1) * (s.tile_cols + s.across - 1);
   return sizeof(float) *
@@ -39,7 +35,7 @@ inline std::string run_time_constants(const Problem& q, const PearsonShape& s) {
                                                      {"kTileCols", s.tile_cols},
                                                      {"kDown", s.down},
                                                      {"kAcross", s.across},
-                                                     {"kThreads", run_time_threads(s)}};
+                                                     {"kThreads", Index{pearson_threads(s)}}};
   std::string text = "struct Sizes {\n";
   for (const auto& [name, value] : constants) {
     text += std::string("  static constexpr int ") + name + " = " + std::to_string(value) + ";\n";
@@ -58,7 +54,7 @@ inline std::string run_time_program(const Problem& q, const PearsonShape& s) {
   text += "\n" + run_time_constants(q, s) + "using namespace xcorr::template_matching;\n";
   const char* const passes[] = {"kRunTimeAverages", "kRunTimeDenominators", "kRunTimeNumerators"};
   // 64 registers per thread: with more, an SM would hold only one block of 512 threads.
-  const int threads = run_time_threads(s), blocks = std::max(1024 / threads, 1);
+  const int threads = static_cast<int>(pearson_threads(s)), blocks = std::max(1024 / threads, 1);
   for (std::size_t i = 0; i < kRunTimeKernels.size(); ++i) {
     text += std::string("extern \"C\" __global__ void __launch_bounds__(") +
             std::to_string(threads) + ", " + std::to_string(blocks) + ") " + kRunTimeKernels[i] +

@@ -1,19 +1,13 @@
 // template_pearson_tiled, compiled at run time for the sizes of the problem, as in the
 // sliding-window paper (Problem-Specific Kernel Compilation): the sizes of template, frame, window,
-// tiles (of up to four shapes) and areas of shifts are constants (tile_sums.hpp). So loops have
-// constant lengths, and offsets in shared memory are constants.
-//
-// The passes are those of template_pearson_tiled. The kernels that add up tiles, and those that
-// process templates and frames first, are the same.
+// tiles (of up to four shapes) and areas of shifts are constants (tile_sums.hpp). Only the kernels
+// that sum tiles are compiled; the others are those of template_pearson_tiled.
 //
 // The first plan of a problem compiles, which takes about half a second, and stores the machine
 // code on disk (kernel_cache.hpp). Later plans, also of other processes, load it. Rows have both
 // times, compile_us and load_us, and the registers of the kernel of numerators.
 //
-// Forms: all four; shifts at which the frame (right) contains the template (left); scores product
-// and zncc; results surface and peak; fp32.
-// Parameters, run-time: template_tile, shifts_per_block, as of template_pearson_tiled, with fewer
-// values, since each point is compiled.
+// Parameters: those of template_pearson_tiled, with fewer values, since each point is compiled.
 // Limits: those of template_pearson_tiled; CUDA 12.8 and NVRTC. XCORR_CACHE_DIR names the folder of
 // the cache.
 #include <chrono>
@@ -99,70 +93,42 @@ class RunTimeKernels {
   Compilation made_;
 };
 
-class PearsonJitPlan final : public DevicePlan<float>, public CompiledAtRunTime {
+// Launches the kernels that were compiled for the problem.
+class RunTimeSums {
  public:
-  explicit PearsonJitPlan(const PlanRequest& request)
-      : DevicePlan(request.problem),
-        memory_(request, Workspace(request.workspace)),
-        kernels_(request.problem, pearson_shape(request)) {
-    a_.q = TemplateProblem(request.problem);
-    a_.shape = pearson_shape(request);
-    a_.memory = memory_.of_templates;
-    a_.partial = memory_.partial;
-    a_.scales = memory_.scales;
-    a_.means = memory_.means;
-    a_.norms = memory_.norms;
-    a_.less_mean = a_.q.is_ratio;
+  RunTimeSums(const PlanRequest& request, const PearsonMemory& memory)
+      : kernels_(request.problem, pearson_shape(request)) {
     const Problem& q = request.problem;
     own_.rights_of_left = static_cast<int>(q.pairs() / q.lefts);
     own_.rights_back = static_cast<int>(device::rights_back(q));
-    own_.partial = memory_.partial;
-    own_.means = a_.q.is_ratio ? memory_.means : nullptr;
+    own_.partial = memory.partial;
+    own_.means = is_normalised(q.fields.score.kind) ? memory.means : nullptr;
     static_assert(sizeof(RunTimeScale) == sizeof(FrameScale));
-    own_.scales = reinterpret_cast<const RunTimeScale*>(memory_.scales);
+    own_.scales = reinterpret_cast<const RunTimeScale*>(memory.scales);
   }
-  Compilation compilation() const override { return kernels_.made(); }
+  Compilation made() const { return kernels_.made(); }
+
+  template <Pass kPass>
+  void launch(DependentLaunches& launches, const PearsonArguments& a, dim3 grid, void* stream) {
+    constexpr RunTimePass kOwn = kPass == Pass::averages       ? kRunTimeAverages
+                                 : kPass == Pass::denominators ? kRunTimeDenominators
+                                                               : kRunTimeNumerators;
+    own_.units = a.units;
+    own_.right = a.right;
+    own_.count = kPass == Pass::numerators ? a.q.pairs : a.q.rights;
+    launches.run(kernels_.of(kOwn), grid, dim3(pearson_threads(a.shape)),
+                 run_time_shared_bytes(a.shape), stream, own_);
+  }
 
  private:
-  void enqueue(const Call& call, const Arrays<float>& arrays) override {
-    launches_.begin(call);
-    a_.units = a_.memory.units != nullptr ? a_.memory.units : arrays.left;
-    a_.right = arrays.right;
-    a_.out = asks_peak(problem_) ? memory_.search.surfaces() : arrays.out;
-    own_.units = a_.units;
-    own_.right = a_.right;
-    if (a_.q.is_ratio) {
-      call.phase("build");
-      enqueue_statistics(launches_, call.stream, a_, arrays.left, arrays.right);
-      call.phase("forward");  // averages of frames
-      run<Pass::averages, kRunTimeAverages>(call.stream);
-      call.phase("inverse");  // denominators of frames
-      run<Pass::denominators, kRunTimeDenominators>(call.stream);
-    }
-    call.phase("hadamard");  // numerators and fractions
-    run<Pass::numerators, kRunTimeNumerators>(call.stream);
-    call.phase("rest");
-    if (asks_peak(problem_)) memory_.search.enqueue(launches_, call.stream, call.out);
-  }
-
-  template <Pass kPass, RunTimePass kOwn>
-  void run(void* stream) {
-    own_.count = kPass == Pass::numerators ? a_.q.pairs : a_.q.rights;
-    launches_.run(kernels_.of(kOwn),
-                  dim3(static_cast<unsigned>(a_.shape.items), grid_extent(own_.count)),
-                  dim3(static_cast<unsigned>(run_time_threads(a_.shape))),
-                  run_time_shared_bytes(a_.shape), stream, own_);
-    const Index blocks =
-        std::min(ceil_div<Index>(own_.count * problem_.out_size(), 256), Index{1} << 16);
-    launches_.run(add_tiles_kernel<kPass>, dim3(static_cast<unsigned>(blocks)), dim3(256), 0,
-                  stream, a_);
-  }
-
-  DependentLaunches launches_;
-  PearsonMemory memory_;
   RunTimeKernels kernels_;
-  PearsonArguments a_{};
   RunTimeArguments own_{};
+};
+
+class PearsonJitPlan final : public PearsonPlan<false, RunTimeSums>, public CompiledAtRunTime {
+ public:
+  using PearsonPlan::PearsonPlan;
+  Compilation compilation() const override { return sums().made(); }
 };
 
 Support supports(const PlanRequest& request) {
@@ -199,8 +165,7 @@ XCORR_VARIANT({
     .results = {ResultKind::surface, ResultKind::peak},
     .emulated = false,
     .supports = supports,
-    .workspace_bytes =
-        [](const PlanRequest& request) { return PearsonMemory(request, Workspace(nullptr)).bytes; },
+    .workspace_bytes = pearson_workspace_bytes,
     .plan = plan_of,
 });
 

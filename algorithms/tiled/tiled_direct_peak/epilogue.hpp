@@ -24,8 +24,8 @@ struct Rectangle {
   static constexpr int kPitch = 4096;  // of indices in a rectangle, which has fewer columns
 };
 
-// The record of the first largest output or of a local maximum, by one thread. kOpenDown and
-// kOpenAcross are set where the plateau reaches the end of the rectangle and the window continues.
+// The record of the first largest output or of a local maximum, by one thread, with kOpenDown and
+// kOpenAcross where a plateau reaches the end of the rectangle and the window continues.
 __device__ __forceinline__ Peak record_of(const Rectangle& s, const ResultRequest& request,
                                           SubPixel sub_pixel, PeakPlace peak, bool finite) {
   const bool exists = peak.at != kNowhere;
@@ -180,20 +180,7 @@ __device__ __forceinline__ void finish_tiles(const DeviceProblem& q, const Tilin
                                              char* lists, Index list_bytes) {
   const int pitch = at.block_rows * at.block_cols + 1;
   const int pair_lanes_log = t.pairs.right_lanes_log + t.pairs.left_lanes_log;
-  block::barrier();
-  {
-    const int slot = (at.left_lane << t.pairs.right_lanes_log) + at.right_lane;
-    float* const mine =
-        shared + slot * pitch + (at.my_sy - at.block_sy) * at.block_cols + (at.my_sx - at.block_sx);
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-#pragma unroll
-      for (int j = 0; j < kCols; ++j) {
-        mine[(at.down ? i : kRows - 1 - i) * at.block_cols + j] = tile.sums[i][j];
-      }
-    }
-  }
-  block::barrier();
+  store_tile(t, at, tile, shared, pitch);
   // Rows and columns of the rectangle in the window, then those that belong to no other rectangle.
   const int from_row = larger(q.first_sy - at.block_sy, 0);
   const int from_col = larger(q.first_sx - at.block_sx, 0);

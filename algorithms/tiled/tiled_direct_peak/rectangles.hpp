@@ -1,9 +1,7 @@
 // The division of a pair's surface into rectangles of shifts, one per block, and the data that a
-// block leaves in the workspace for each.
-//
-// Whether an output is a local maximum depends on its eight neighbours. Therefore neighbouring
-// rectangles share two rows, or four columns (a multiple of 16 bytes), which both compute. Each
-// output belongs to one rectangle, which has all its neighbours.
+// block leaves in the workspace for each. Whether an output is a local maximum depends on its eight
+// neighbours. Therefore neighbouring rectangles share two rows, or four columns (a multiple of 16
+// bytes), which both compute. Each output belongs to one rectangle, which has all its neighbours.
 #pragma once
 
 #include "algorithms/blocks/peaks.hpp"

@@ -1,44 +1,34 @@
 // Direct correlation with register tiles whose result is a peak, or another result that is not a
-// surface. Derived from tiled_direct, which writes all outputs to global memory. Beyond the paper.
-//
-// As in tiled_direct, a thread has a tile of neighbouring shifts, and a block a rectangle of tiles
-// for 1, 8 or 32 pairs. The tiles are staged in shared memory, from which tiled_direct writes runs
-// of rows. Here the block finishes each pair instead (epilogue.hpp): with one warp per pair, or
-// with all warps if the block has one pair.
+// surface. Derived from tiled_direct: a block has a rectangle of tiles of shifts for 1, 8 or 32
+// pairs. tiled_direct writes it to global memory; here the block finishes each pair in shared
+// memory, with one warp per pair, or with all warps if it has one pair (epilogue.hpp). Beyond the
+// paper.
 //
 // If the surface of a pair is one rectangle, its record is written at once. A surface of several
 // rectangles is not written either:
 //
 // - Neighbouring rectangles share two rows, or four columns, which both compute. Each output
-//   belongs to one rectangle that has all its neighbours. This rectangle decides whether the output
-//   is a local maximum and fits between outputs (rectangles.hpp).
+//   belongs to one rectangle that has all its neighbours and decides whether it is a local maximum
+//   (rectangles.hpp).
 // - peak: a rectangle stores the record of its first local maximum, and as many of the following
-//   maxima as ensure that one is outside the 5 x 5 outputs around the peak of the pair, wherever
-//   that is: mostly one or two, at most ten, in 112 bytes. Then one warp per pair selects the first
-//   record and the largest local maximum outside its 5 x 5 outputs (combine.hpp).
+//   maxima as ensure that one is outside the 5 x 5 outputs around the peak of the pair: mostly one
+//   or two, at most ten, in 112 bytes. Then one warp per pair selects the peak and the second peak
+//   (combine.hpp).
 // - peaks:k: a rectangle stores its k first local maxima with their records, which are merged.
-// - sum: a rectangle stores a sum. Rectangles share nothing.
-// - above: each rectangle lists its outputs. Rectangles share nothing, and nothing is combined.
+// - sum: a rectangle stores a sum. above: each rectangle lists its outputs. Nothing is shared.
 //
 // Shared rows and columns cost FMAs: 8 % for rectangles of 32 x 256 shifts, 34 % for 16 x 16 (32
 // pairs per warp). Where surfaces are small, the point whose rectangle holds a whole surface is the
-// fastest.
+// fastest. For covariance a first kernel stores the matrices without their means.
 //
-// Forms: all; fp32; boundary zero; any window; scores product and covariance, for which a first
-// kernel stores the matrices without their means; results peak (parabola, gaussian), peaks:k,
-// above, sum, and surface, written as in tiled_direct.
-// Parameters, compile-time:
-//   overlap_tile  4x8, 8x4  shifts of a thread, sy x sx, as in tiled_direct
-// Parameters, run-time: pairs_per_warp and warps_across, as in tiled_direct.
-// Limits: those of tiled_direct. peak:upsample is refused, because it needs the surface. above with
-// a threshold of deviations is refused, because its medians need all outputs before the first can
-// be listed. peaks:k with k > 32 is refused where a surface spans several blocks, because the lists
-// would be as large as the surface. Not measured yet (docs/notebook/2026-11-peaks.md).
+// Parameters: as in tiled_direct. Limits: those of tiled_direct. peak:upsample is refused, because
+// it needs the surface; above with a threshold of deviations, because its medians need all outputs
+// before the first can be listed; peaks:k with k > 32 where a surface spans several blocks, because
+// the lists would be as large as the surface. Not measured yet (docs/notebook/2026-11-peaks.md).
 #include <array>
 
 #include "algorithms/blocks/workspace.hpp"
-#include "algorithms/tiled/staging.hpp"
-#include "algorithms/tiled/tile_walk.hpp"
+#include "algorithms/tiled/panels.hpp"
 #include "algorithms/tiled/tiled_direct_peak/centre.hpp"
 #include "algorithms/tiled/tiled_direct_peak/combine.hpp"
 #include "algorithms/tiled/tiled_direct_peak/epilogue.hpp"
@@ -74,43 +64,8 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
   sharing.sx_base -= col * a.rectangles.shared_cols;
   const TilePosition<kRows, kCols> at(q, sharing, pairs, block, shared);
 
-  StageSource lefts = {left + pairs.left_first * q.left_size, q.left_size, q.left_cols};
-  StageSource rights = {right + pairs.right_first * q.right_size, q.right_size, q.right_cols};
-  lefts.aligned = t.left_aligned;
-  rights.aligned = t.right_aligned;
-  rights.end_row = q.right_rows;
   RegisterTile<kRows, kCols> tile;
-#pragma unroll 1
-  for (int y0 = at.first_y; y0 < at.end_y; y0 += t.panel_rows) {
-    const int y1 = smaller(y0 + t.panel_rows, at.end_y);
-    lefts.first_row = y0;
-    lefts.end_row = y1;
-    const int pad_cols = at.col_lanes * kCols;
-    const TileRows<kRows, kCols> rows(q, t, at, y0, y1);
-#pragma unroll 1
-    for (int x0 = at.first_x; x0 < at.end_x; x0 += t.panel_cols) {
-      const int x1 = smaller(x0 + t.panel_cols, at.end_x);
-      const int right_col = larger(x0 + at.block_sx, -pad_cols);
-      const int right_col_end = smaller(x0 + chunk_up(x1 - x0) + at.block_sx + at.block_cols,
-                                        chunk_up(q.right_cols) + pad_cols);
-      block::barrier();
-      const int chunks = chunk_up(x1 - x0) / kChunk;
-      const int right_chunks = (right_col_end - right_col) / kChunk;
-      const auto copy = [&](const StageSource& source, const Stage<4>::Target& target) {
-        Stage<4> stage(source, target, at.thread, kTileThreads,
-                       [&](unsigned n) { return n / static_cast<unsigned>(target.chunks); });
-        while (stage.more()) stage.load(), stage.store();
-      };
-      copy(lefts, {shared, t.left_stride, t.left_pitch, pairs.left_count, y0 - (kRows - 1),
-                   y1 - y0 + 2 * (kRows - 1), x0, chunks});
-      copy(rights, {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count,
-                    rows.right_row, rows.right_end - rows.right_row, right_col, right_chunks});
-      block::barrier();
-      if (!at.works || rows.steps <= 0) continue;
-      rows.add(tile, q, at, x0, x1, rows.left,
-               [&](int x) { return rows.right + (x + at.my_sx - right_col); });
-    }
-  }
+  add_panels(tile, q, t, pairs, at, left, right, shared);
   if (a.request.kind == ResultKind::surface) {
     write_tiles(q, t, pairs, at, tile, shared, out);
   } else {
@@ -213,9 +168,7 @@ XCORR_VARIANT({
           return RectanglePlan::supports(request, kernel_of(kKernels, request).shape);
         },
     .workspace_bytes = DirectPeakPlan::workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<DirectPeakPlan>(request);
-    },
+    .plan = make_plan<DirectPeakPlan>,
 });
 
 }  // namespace

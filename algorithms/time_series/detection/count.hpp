@@ -2,11 +2,10 @@
 // their templates, histograms of the scores near a border, and a list of the scores that may be
 // above the threshold.
 //
-// A count costs one instruction, and a few percent of the scores enter histograms. A branch for
-// these scores would be taken at most scores of a warp, because one of its 32 lanes is enough.
-// Therefore a lane appends them to its queue in shared memory with a predicated store. After the
-// scores of a template all lanes empty their queues, several entries at a time, since an entry
-// takes many cycles but few instructions.
+// A few percent of the scores enter histograms. A branch for these would be taken at most scores of
+// a warp, because one of its 32 lanes is enough. Therefore a lane appends them to its queue in
+// shared memory with a predicated store. After the scores of a template all lanes empty their
+// queues, several entries at a time, since an entry takes many cycles but few instructions.
 #pragma once
 
 #include "algorithms/time_series/detection/survey.hpp"

@@ -9,22 +9,20 @@
 // The shared part is added up from sums of 16 samples. Nothing is subtracted, so that a large
 // sample, an infinity or a NaN affects only the windows that contain it.
 //
-// The sums are float32 relative to a pivot near the tile. float32 is not precise enough where a
-// window's mean is far from the pivot, where its samples may be constant up to rounding, where
-// there is an infinity or a NaN, and where windows are shorter than 16 samples. There the thread
-// computes the sums of 8 windows again in float64. Where the pivot is too far even for float64, it
-// computes one window after the other in two passes.
+// The sums are float32 relative to a pivot near the tile. Where float32 is not precise enough (the
+// mean is far from the pivot, samples may be constant up to rounding, there is an infinity or a NaN,
+// windows are shorter than 16 samples), the thread computes the sums of 8 windows again in float64.
+// Where the pivot is too far even for float64, it computes each window in two passes.
 #pragma once
 
 #include <cmath>
 
-#include "algorithms/blocks/inverse_root.hpp"
+#include "algorithms/blocks/floats.hpp"
 #include "algorithms/time_series/detection/prepare.hpp"
 
 namespace xcorr::time_series {
 
 inline constexpr int kRun = 16;  // shifts per thread
-inline constexpr int kFactorThreads = static_cast<int>(small_if_emulated(128, 32));
 
 template <typename T>
 struct WindowSums {
@@ -67,10 +65,9 @@ struct FactorMemory {
   WindowSums<float>* sums;  // of 16 samples
 };
 
-// 1 / sqrt(value) to about 2^-22. The square root and its reciprocal must be far from underflow and
-// overflow. The first guess halves the exponent and is off by at most 3.5 %; three steps of
-// Newton's method follow. There is no branch, and a factor of a power of 4 changes only the
-// exponent of the result.
+// 1 / sqrt(value) to about 2^-22, without a branch, far from underflow and overflow. The first guess
+// is off by at most 3.5 %; three steps of Newton's method follow. A factor of a power of 4 changes
+// only the exponent of the result.
 __device__ __forceinline__ float inverse_root(float value) {
   const float half = 0.5f * value;
   float root = std::bit_cast<float>(0x5f3759dfu - (bits_of(value) >> 1));
@@ -92,10 +89,9 @@ __device__ __forceinline__ float inverse_root(double value) {
 inline constexpr float kUnknownFactor = -1;
 
 // The factor of a shift: 0 where the window is constant up to rounding (docs/design.md, Fields of a
-// problem), NaN where it has an infinity or a NaN. It is kUnknownFactor where the squares are so
-// small beside those about the pivot that cancellation may have removed their digits. The rule of
-// constants uses the largest sample. Where the rule applies, all samples are almost equal, and
-// their mean is used. `share` is 1 / `terms`.
+// problem), NaN where it has an infinity or a NaN. It is kUnknownFactor where cancellation against
+// the squares about the pivot may have removed digits. The rule of constants uses the mean in place
+// of the largest sample: where it applies, they are almost equal. `share` is 1 / `terms`.
 __device__ __forceinline__ float factor_of(const WindowSums<double>& sums, double terms,
                                            double share, double pivot, const Question& asked) {
   if (!(sums.squares - sums.squares == 0)) return not_a_number();
@@ -344,11 +340,11 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kFactorThreads, 5)
+__global__ void __launch_bounds__(Tuning::kFactorThreads, Tuning::kFactorBlocks)
     factors_kernel(Series q, Question asked, Memory memory, int factors, const T* right) {
   wait_for_previous();
-  make_factors<kFactorThreads>(q, asked, memory, factors, Rows<T>{right, q.pitch},
-                               static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
+  make_factors<Tuning::kFactorThreads>(q, asked, memory, factors, Rows<T>{right, q.pitch},
+                                       static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
 }
 
 }  // namespace xcorr::time_series

@@ -3,7 +3,7 @@
 // all products. All its blocks are on the device at once and wait for each other.
 #pragma once
 
-#include "algorithms/blocks/float_order.hpp"
+#include "algorithms/blocks/floats.hpp"
 #include "algorithms/device/memory.hpp"
 #include "algorithms/time_series/detection/survey.hpp"
 
@@ -78,11 +78,7 @@ __device__ __forceinline__ void select_digits(const Products& p, int shift, bool
         counts[i] = 0;
       }
       const std::uint32_t all = warp::reduce_add(sum);
-      std::uint32_t up_to = sum;
-      for (int by = 1; by < warp::kSize; by *= 2) {
-        const std::uint32_t other = warp::shuffle_up(up_to, by);
-        up_to += lane >= by ? other : 0;
-      }
+      const std::uint32_t up_to = warp::scan_add(sum, lane);
       const bool begins = shift == 24;
       const std::uint32_t middle = k == 0 ? (all > 0 ? all - 1 : 0) / 2 : all / 2;
       const std::uint32_t rank = begins ? middle : selection.rank[k];
@@ -176,7 +172,8 @@ __device__ __forceinline__ void find_thresholds(const Products& p, const WarpSha
 }
 
 template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(kMostWarps * 32, 1) finish_kernel(Products p, WarpShape shape) {
+__global__ void __launch_bounds__(Tuning::kMostWarps * 32, 1)
+    finish_kernel(Products p, WarpShape shape) {
   wait_for_previous();
   AboveHeader* const header = p.asked.header;
   const std::uint32_t candidates = p.memory.state->candidates;

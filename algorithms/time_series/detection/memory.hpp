@@ -1,9 +1,5 @@
-// Records, and the data that the kernels of detection pass to each other.
-//
-// The preparation writes templates, factors of shifts and means of the signal. The kernels of
-// `above:8mad` write, for each template, a coarse histogram of its scores, brackets that should
-// contain the median and the median absolute deviation, counts of all scores relative to these
-// brackets, and the threshold.
+// Records, and the data that the kernels of detection pass to each other: of the preparation, and of
+// the kernels of `above:8mad` for each template (survey.hpp).
 #pragma once
 
 #include <cstdint>
@@ -13,13 +9,9 @@
 
 namespace xcorr::time_series {
 
-// Samples per mean, and chunks per block of the preparation.
-inline constexpr int kChunk = static_cast<int>(small_if_emulated(1024, 64));
-inline constexpr int kChunksOfBlock = 8;
-
 // The coarse histogram of the distances of scores from Memory::centres: 16 bins for each power of
 // two down to 2^-12, for both signs. Without the centre all ncc scores of a signal with a large
-// mean, near 0.75 for example, would fall into two or three bins.
+// mean would fall into two or three bins.
 struct Survey {
   static constexpr int kPowers = 12, kOfPower = 16;
   static constexpr int kLowest = (127 - kPowers) * kOfPower;  // leading bits of 2^-12

@@ -1,11 +1,11 @@
 // The host side of detection: what is supported, the workspace, and the launches of a call.
 #pragma once
 
-#include <cmath>
 #include <limits>
 #include <memory>
 
 #include "algorithms/blocks/overlap_geometry.hpp"
+#include "algorithms/blocks/peaks.hpp"
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/blocks/workspace.hpp"
 #include "algorithms/time_series/detection/count.hpp"
@@ -16,11 +16,6 @@
 
 namespace xcorr::time_series {
 
-// With fewer shifts, thresholds are found without brackets.
-inline constexpr Index kSurveyedShifts = small_if_emulated(Index{1} << 16, 400);
-// The survey reads one of kSurveyShare tiles, and at least kLeastSurvey tiles.
-inline constexpr int kSurveyShare = static_cast<int>(small_if_emulated(32, 2));
-inline constexpr int kLeastSurvey = static_cast<int>(small_if_emulated(64, 2));
 // Candidates that the list holds whatever the capacity of the result, and the largest capacity for
 // which it grows.
 inline constexpr Index kLeastList = small_if_emulated(Index{1} << 16, 100);
@@ -77,12 +72,13 @@ class DetectionPlan final : public DevicePlan<float> {
       const Index some = tiles_of_all <= 8 * resident ? ceil_div<Index>(tiles_of_all, 2) : 0;
       return static_cast<unsigned>(std::min(tiles_of_all, std::max(some, resident)));
     };
-    factor_blocks_ = survey_.factors > 0
-                         ? factor_blocks(static_cast<FactorMemory<kSurveyThreads>*>(nullptr),
-                                         survey_kernel<Maths, kTiles>, survey_.bytes(q.left.cols))
-                         : factor_blocks(static_cast<FactorMemory<kFactorThreads>*>(nullptr),
-                                         factors_kernel<float>,
-                                         FactorMemory<kFactorThreads>::bytes(q.left.cols));
+    factor_blocks_ =
+        survey_.factors > 0
+            ? factor_blocks(static_cast<FactorMemory<Tuning::kSurveyThreads>*>(nullptr),
+                            survey_kernel<Maths, kTiles>, survey_.bytes(q.left.cols))
+            : factor_blocks(static_cast<FactorMemory<Tuning::kFactorThreads>*>(nullptr),
+                            factors_kernel<float>,
+                            FactorMemory<Tuning::kFactorThreads>::bytes(q.left.cols));
     if (result.kind != ResultKind::above) {
       main_blocks_ = blocks(score_kernel<Main>, shapes_.main, 0, shapes_.main.tiles());
     } else if (result.of_deviations) {
@@ -109,12 +105,13 @@ class DetectionPlan final : public DevicePlan<float> {
       return fit;
     }
     if (!deviations) {
-      return shared_fits("sums of windows", FactorMemory<kFactorThreads>::bytes(q.left.cols));
+      return shared_fits("sums of windows",
+                         FactorMemory<Tuning::kFactorThreads>::bytes(q.left.cols));
     }
     return shared_fits(
         "a panel of the templates and of the signal, and counts",
         std::max({bytes(shapes.warps, kFinishWords), survey(q, shapes).bytes(q.left.cols),
-                  FactorMemory<kFactorThreads>::bytes(q.left.cols)}));
+                  FactorMemory<Tuning::kFactorThreads>::bytes(q.left.cols)}));
   }
   static std::size_t workspace_bytes(const PlanRequest& request) {
     Workspace workspace(nullptr);
@@ -150,10 +147,10 @@ class DetectionPlan final : public DevicePlan<float> {
   }
   // The number of blocks is set later.
   static SurveyShape survey(const Problem& q, const Shapes& shapes) {
-    const WarpShape warps = Warps::shape(q, kSurveyThreads);
+    const WarpShape warps = Warps::shape(q, Tuning::kSurveyThreads);
     const int tiles = warps.tiles();
     const bool makes_factors = is_surveyed(q) && q.left.cols <= kMostOwnLength;
-    return {warps, std::min(tiles, std::max(tiles / kSurveyShare, kLeastSurvey)), 1,
+    return {warps, std::min(tiles, std::max(tiles / Tuning::kSurveyShare, Tuning::kLeastSurvey)), 1,
             makes_factors ? shapes.factors() : 0};
   }
   // Blocks per group of templates that are on the device at once, at most `most`.
@@ -163,10 +160,6 @@ class DetectionPlan final : public DevicePlan<float> {
         resident_blocks(reinterpret_cast<const void*>(kernel), shape.threads(), shared_bytes);
     return static_cast<unsigned>(std::clamp<Index>(resident / groups_, 1, most));
   }
-  template <typename Kernel>
-  unsigned main_blocks(Kernel kernel, int words) const {
-    return blocks(kernel, shapes_.main, bytes(shapes_.main, words), shapes_.main.tiles());
-  }
   static bool is_above_deviations(const Problem& q) {
     return q.fields.result.kind == ResultKind::above && q.fields.result.of_deviations;
   }
@@ -174,15 +167,15 @@ class DetectionPlan final : public DevicePlan<float> {
     // Indices of histograms have 32 bits.
     const Index bins = ceil_div<Index>(q.lefts, kGroup) * kGroup * 3 * kBins.count;
     return is_above_deviations(q) && is_normalised(q.fields.score.kind) &&
-           q.out_cols() >= kSurveyedShifts && bins < Index{1} << 31;
+           q.out_cols() >= Tuning::kSurveyedShifts && bins < Index{1} << 31;
   }
 
   static void fill_memory(const PlanRequest& request, Workspace& workspace, Memory& memory) {
     const Problem& q = request.problem;
     const Index padded = ceil_div<Index>(q.lefts, kGroup) * kGroup;
     const bool surveyed = is_surveyed(q), deviations = is_above_deviations(q);
-    memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, kChunk));
-    memory.parts = ceil_div(memory.chunks, kChunksOfBlock);
+    memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, Tuning::kChunk));
+    memory.parts = ceil_div(memory.chunks, Tuning::kChunksOfBlock);
     memory.bins = kBins.count;
     memory.templates = workspace.take<float>(q.left_elements());
     memory.units = workspace.take<float>(q.lefts);
@@ -216,12 +209,12 @@ class DetectionPlan final : public DevicePlan<float> {
     launches_.begin(call);
     const auto preparing =
         static_cast<unsigned>(series_.templates + series_.channels * memory_.parts);
-    launches_.run(prepare_kernel<float>, dim3(preparing), dim3(kPrepareThreads), 0, stream, series_,
-                  asked, memory_, arrays.left, arrays.right);
+    launches_.run(prepare_kernel<float>, dim3(preparing), dim3(Tuning::kPrepareThreads), 0, stream,
+                  series_, asked, memory_, arrays.left, arrays.right);
     if (survey_.factors == 0) {
-      launches_.run(factors_kernel<float>, dim3(factor_blocks_), dim3(kFactorThreads),
-                    FactorMemory<kFactorThreads>::bytes(q.left.cols), stream, series_, asked,
-                    memory_, shapes_.factors(), arrays.right);
+      launches_.run(factors_kernel<float>, dim3(factor_blocks_), dim3(Tuning::kFactorThreads),
+                    FactorMemory<Tuning::kFactorThreads>::bytes(q.left.cols), stream, series_,
+                    asked, memory_, shapes_.factors(), arrays.right);
     }
     const Products products{series_, asked, memory_, arrays.right};
     const auto over_all = [&](auto kernel, int words, auto... arguments) {
@@ -234,7 +227,7 @@ class DetectionPlan final : public DevicePlan<float> {
       return;
     }
     if (!q.fields.result.of_deviations) {
-      over_all(above_kernel<Main>, 0, float_of(q.fields.result.threshold));
+      over_all(above_kernel<Main>, 0, least_float(q.fields.result.threshold));
       return;
     }
     if (asked.surveyed) {
@@ -242,26 +235,18 @@ class DetectionPlan final : public DevicePlan<float> {
       launches_.run(
           survey_kernel<Maths, kTiles>,
           dim3(static_cast<unsigned>(survey_.blocks) + making, static_cast<unsigned>(groups_)),
-          dim3(kSurveyThreads), survey_.bytes(q.left.cols), stream, products, survey_);
+          dim3(Tuning::kSurveyThreads), survey_.bytes(q.left.cols), stream, products, survey_);
       const dim3 templates(static_cast<unsigned>(series_.templates));
       launches_.run(brackets_kernel<kShifts>, templates, dim3(warp::kSize), 0, stream, asked,
                     memory_);
       over_all(count_kernel<Main>, count_words(shapes_.main));
-      launches_.run(threshold_kernel<kBins.count>, templates, dim3(kThresholdThreads), 0, stream,
-                    series_, asked, memory_);
+      launches_.run(threshold_kernel<kBins.count>, templates, dim3(Tuning::kThresholdThreads), 0,
+                    stream, series_, asked, memory_);
     }
     finishes_.begin(call);
     finishes_.run(finish_kernel<Maths, kTiles>, finish_blocks_,
                   static_cast<unsigned>(shapes_.warps.threads()),
                   bytes(shapes_.warps, kFinishWords), stream, products, shapes_.warps);
-  }
-
-  // The smallest float that is at least `threshold`.
-  static float float_of(double threshold) {
-    const auto nearest = static_cast<float>(threshold);
-    return static_cast<double>(nearest) < threshold
-               ? std::nextafter(nearest, std::numeric_limits<float>::infinity())
-               : nearest;
   }
 
   const Series series_{SeriesShape(problem_)};
@@ -275,11 +260,5 @@ class DetectionPlan final : public DevicePlan<float> {
   DependentLaunches launches_;
   GridLaunches finishes_;  // blocks of finish_kernel wait for each other
 };
-
-// The .plan of a variant.
-template <typename Detection>
-std::unique_ptr<Plan> plan_detection(const PlanRequest& request) {
-  return std::make_unique<Detection>(request);
-}
 
 }  // namespace xcorr::time_series

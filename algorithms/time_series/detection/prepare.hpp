@@ -5,12 +5,10 @@
 
 #include <cmath>
 
-#include "algorithms/blocks/lane_median.hpp"
+#include "algorithms/blocks/floats.hpp"
 #include "algorithms/time_series/detection/memory.hpp"
 
 namespace xcorr::time_series {
-
-inline constexpr int kPrepareThreads = kChunksOfBlock * warp::kSize;
 
 // The rows of one matrix: channels are `pitch` apart, or each has an offset.
 template <typename T>
@@ -29,20 +27,19 @@ __device__ __forceinline__ bool is_finite(float value) { return value - value ==
 // kernel has its own shared memory (kNumber), so that no barrier is needed before the next sum.
 template <int kNumber>
 __device__ __forceinline__ double sum_of_block(double value) {
-  XCORR_SHARED(double, of_warp, kChunksOfBlock);
+  XCORR_SHARED(double, of_warp, Tuning::kChunksOfBlock);
   value = warp::reduce_add(value);
   if (warp::lane() == 0) of_warp[threadIdx.x / warp::kSize] = value;
   block::barrier();
   double sum = 0;
 #pragma unroll
-  for (int i = 0; i < kChunksOfBlock; ++i) sum += of_warp[i];
+  for (int i = 0; i < Tuning::kChunksOfBlock; ++i) sum += of_warp[i];
   return sum;
 }
 
 // Stores a template minus its mean, divided by its norm; 0 where the template is constant. The mean
 // is computed relative to the first sample, so that a constant gives exactly 0. *unit is the sum of
-// the products with a signal of ones. For zncc, where that sum is 0, it is the sum of the products
-// with 0, 1, 2 and so on.
+// the products with a signal of ones; for zncc, where that sum is 0, with 0, 1, 2 and so on.
 template <typename T>
 __device__ __forceinline__ void prepare_template(const Series& q, const Question& asked,
                                                  const Rows<T>& rows, float* to, float* unit) {
@@ -55,12 +52,12 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
   double mean = 0, factor = 1;
   if (asked.centred) {
     double sum = 0;
-    for (Index i = threadIdx.x; i < size; i += kPrepareThreads) sum += from(i) - first;
+    for (Index i = threadIdx.x; i < size; i += Tuning::kPrepareThreads) sum += from(i) - first;
     mean = sum_of_block<0>(sum) / static_cast<double>(size);
   }
   if (asked.normalised) {
     double squares = 0;
-    for (Index i = threadIdx.x; i < size; i += kPrepareThreads) {
+    for (Index i = threadIdx.x; i < size; i += Tuning::kPrepareThreads) {
       const double value = from(i) - first - mean;
       squares += value * value;
     }
@@ -71,7 +68,7 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
     factor = squares <= step * step * static_cast<double>(size) ? 0 : 1 / std::sqrt(squares);
   }
   double sum = 0;
-  for (Index i = threadIdx.x; i < size; i += kPrepareThreads) {
+  for (Index i = threadIdx.x; i < size; i += Tuning::kPrepareThreads) {
     const double value = (from(i) - first - mean) * factor;
     to[i] = static_cast<float>(value);
     const Index at = q.channels == 1 ? i : i % q.length;
@@ -81,14 +78,14 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
   if (threadIdx.x == 0) *unit = static_cast<float>(sum);
 }
 
-// The mean of a template's ncc scores at kChunksOfBlock evenly spaced shifts, one per warp. It is
-// near the middle of all scores, also where signal and template are far from 0. A shift without a
-// finite score counts as 0. Called by the threads that prepared the template.
+// The mean of a template's ncc scores at kChunksOfBlock evenly spaced shifts, one per warp: near the
+// middle of all scores. A shift without a finite score counts as 0. Called by the threads that
+// prepared the template.
 __device__ __forceinline__ float centre_of_scores(const Series& q, const float* prepared,
                                                   const float* signal) {
   const int at = static_cast<int>(threadIdx.x) / warp::kSize;
-  const auto first =
-      q.first + static_cast<int>(static_cast<Index>(q.shifts - 1) * at / (kChunksOfBlock - 1));
+  const auto first = q.first + static_cast<int>(static_cast<Index>(q.shifts - 1) * at /
+                                                (Tuning::kChunksOfBlock - 1));
   block::barrier();  // other threads have prepared what this one reads
   double products = 0, squares = 0;
 #pragma unroll 1
@@ -106,28 +103,27 @@ __device__ __forceinline__ float centre_of_scores(const Series& q, const float* 
   squares = warp::reduce_add(squares);
   const double score = products / std::sqrt(squares);
   const bool counts = warp::lane() == 0 && std::fabs(score) <= 1;
-  return static_cast<float>(sum_of_block<3>(counts ? score : 0.0) / kChunksOfBlock);
+  return static_cast<float>(sum_of_block<3>(counts ? score : 0.0) / Tuning::kChunksOfBlock);
 }
 
-// Samples as large as nodata fills (the largest float32) overflow a sum, tf32 rounds them to
-// infinity, and the reciprocal of the norm of their window underflows float32. A tile with a chunk
-// of such samples is wide: its samples and its line are multiplied by kWideScale, which is exact. A
-// window whose norm is at least kWideNorm occurs only in a wide tile, and its factor is -1 /
-// (kWideScale x norm). take_back_scale() of products.hpp makes the sums fit their factors.
+// Samples as large as nodata fills (the largest float32) overflow a sum, and 1 / the norm of their
+// window underflows float32. A tile with a chunk of such samples is wide: its samples and its line
+// are multiplied by kWideScale, which is exact. A window whose norm is at least kWideNorm occurs
+// only in a wide tile, and its factor is -1 / (kWideScale x norm). take_back_scale() of
+// products.hpp makes the sums fit their factors.
 inline constexpr float kWideSample = 0x1p80f, kWideScale = 0x1p-64f;
 inline constexpr double kWideNorm = 0x1p100;
 
-// Computes the mean of one chunk per warp. The last bit of a mean says whether the chunk has a
-// sample of at least kWideSample; a mean only has to be near the samples. Where outliers have moved
-// the mean far from the means of the lanes, the median of the lanes' means is used. Infinities and
-// NaNs are left out.
+// Computes the mean of one chunk per warp, without infinities and NaNs. The last bit of a mean says
+// whether the chunk has a sample of at least kWideSample. Where outliers have moved the mean far
+// from the means of the lanes, the median of the lanes' means is used.
 template <typename T>
 __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& memory, int channel,
                                                int part, const T* samples) {
-  constexpr int kOfLane = kChunk / warp::kSize, kAtOnce = kOfLane < 16 ? kOfLane : 16;
+  constexpr int kOfLane = Tuning::kChunk / warp::kSize, kAtOnce = kOfLane < 16 ? kOfLane : 16;
   const int of_block = static_cast<int>(threadIdx.x) / warp::kSize;
-  const int chunk = part * kChunksOfBlock + of_block;
-  const Index first = static_cast<Index>(chunk) * kChunk + warp::lane();
+  const int chunk = part * Tuning::kChunksOfBlock + of_block;
+  const Index first = static_cast<Index>(chunk) * Tuning::kChunk + warp::lane();
   double sums[2] = {};
   int count = 0;
   bool wide = false;
@@ -161,13 +157,13 @@ __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& me
 
 // The first blocks prepare one template each, the other blocks a part of the signal.
 template <typename T>
-__global__ void __launch_bounds__(kPrepareThreads, 5)
+__global__ void __launch_bounds__(Tuning::kPrepareThreads, Tuning::kPrepareBlocks)
     prepare_kernel(Series q, Question asked, Memory memory, const T* left, const T* right) {
   wait_for_previous();
-  const Index threads = static_cast<Index>(gridDim.x) * kPrepareThreads;
+  const Index threads = static_cast<Index>(gridDim.x) * Tuning::kPrepareThreads;
   auto* const words = reinterpret_cast<std::uint32_t*>(memory.state);
-  for (Index i = static_cast<Index>(blockIdx.x) * kPrepareThreads + threadIdx.x; i < memory.cleared;
-       i += threads) {
+  for (Index i = static_cast<Index>(blockIdx.x) * Tuning::kPrepareThreads + threadIdx.x;
+       i < memory.cleared; i += threads) {
     words[i] = 0;
   }
   if (asked.header && blockIdx.x == 0 && threadIdx.x == 0) *asked.header = {0, 0};
@@ -196,8 +192,8 @@ struct PivotPart {
   __device__ __forceinline__ PivotPart(const Series& q, const Memory& memory, int first, int count,
                                        bool asked) {
     if (!asked) return;
-    const int end = smaller(first + count, q.pitch), from = first / kChunk;
-    const int to = smaller((end - 1) / kChunk, memory.chunks - 1);
+    const int end = smaller(first + count, q.pitch), from = first / Tuning::kChunk;
+    const int to = smaller((end - 1) / Tuning::kChunk, memory.chunks - 1);
 #pragma unroll 1
     for (int channel = 0; channel < q.channels; ++channel) {
 #pragma unroll 1
@@ -230,12 +226,12 @@ struct Line {
 struct LineChunks {
   int from, to, before, after;
   __device__ __forceinline__ LineChunks(const Series& q, const Memory& memory, int first, int count)
-      : from(first / kChunk),
-        to(smaller((smaller(first + count, q.pitch) - 1) / kChunk, memory.chunks - 1)),
+      : from(first / Tuning::kChunk),
+        to(smaller((smaller(first + count, q.pitch) - 1) / Tuning::kChunk, memory.chunks - 1)),
         before(from > 0 ? from - 1 : 0),
         after(smaller(to + 1, memory.chunks - 1)) {}
   // The max number of chunks for `count` samples.
-  static constexpr int most(int count) { return (count - 1) / kChunk + 4; }
+  static constexpr int most(int count) { return (count - 1) / Tuning::kChunk + 4; }
 };
 
 // The line near the samples from `first` on: its level is the mean of their chunks, its slope comes
@@ -265,9 +261,9 @@ __device__ __forceinline__ Line line_of_chunks(const Series& q, const LineChunks
   const auto pivot = terms > 0 ? static_cast<float>(scaled / terms) : 0.0f;
   if (!slope || chunks.after <= chunks.before) return {pivot, 0.0f, scale};
   const auto by = static_cast<float>(warp::reduce_add(rise) * static_cast<double>(scale) /
-                                     (static_cast<double>(q.channels) * kChunk *
+                                     (static_cast<double>(q.channels) * Tuning::kChunk *
                                       static_cast<double>(chunks.after - chunks.before)));
-  const float middle = 0.5f * static_cast<float>((chunks.from + chunks.to + 1) * kChunk);
+  const float middle = 0.5f * static_cast<float>((chunks.from + chunks.to + 1) * Tuning::kChunk);
   return {std::fma(static_cast<float>(first) - middle, by, pivot), by, scale};
 }
 

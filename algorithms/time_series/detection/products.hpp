@@ -1,8 +1,7 @@
 // The products of warp_products.hpp, with scores in place of sums. Scores are used while they are
 // in registers: score_kernel stores them, above_kernel lists those of at least a threshold,
-// count.hpp counts them.
-//
-// A score is the sum of the products times the factor of its shift. The templates have norm 1.
+// count.hpp counts them. A score is the sum of the products times the factor of its shift. The
+// templates have norm 1.
 //
 // The rounding error of a sample is in proportion to its size, and the mean of a signal may be 1e4
 // times as large as the wanted signal. Therefore a line near the samples of a tile is subtracted
@@ -15,9 +14,9 @@
 // the term is this constant times the sum of l. One line for a whole signal is not enough, because
 // a drifting mean is far from it.
 //
-// An infinity or a NaN in the signal is multiplied as 0. The factors of the shifts whose windows
-// contain it are NaN, so that only the scores of these shifts are NaN. Factors beyond the last
-// shift are NaN too, so that code that counts scores needs no test for the end.
+// An infinity or a NaN in the signal is multiplied as 0. Only the factors, and thus the scores, of
+// the shifts whose windows contain it are NaN. Factors beyond the last shift are NaN too, so that
+// code that counts scores needs no test for the end.
 #pragma once
 
 #include <algorithm>
@@ -192,12 +191,7 @@ __device__ __forceinline__ void list_scores(Sums& sums, const Factors& factors, 
     mine += score_of(sum, factor, limit) >= least[half];
   });
   if (!warp::any(mine > 0)) return;
-  int up_to = mine;  // scores of this lane and of the lanes before it
-#pragma unroll
-  for (int by = 1; by < warp::kSize; by *= 2) {
-    const int other = warp::shuffle_up(up_to, by);
-    up_to += warp::lane() >= by ? other : 0;
-  }
+  const int up_to = warp::scan_add(mine, warp::lane());
   Count slot = 0;
   if (warp::lane() == warp::kSize - 1) slot = atomic_add(counter, static_cast<Count>(up_to));
   slot = warp::shuffle(slot, warp::kSize - 1) + static_cast<Count>(up_to - mine);
@@ -228,7 +222,7 @@ template <typename Maths, int kTiles>
 WarpShape warp_shape(const Problem& q, int threads) {
   const int tile_shifts = threads / warp::kSize * kTiles * kColumns;
   const auto panel =
-      static_cast<int>(std::min<Index>(kMostPanel, ceil_div<Index>(q.left.cols, 16) * 16));
+      static_cast<int>(std::min<Index>(Tuning::kMostPanel, ceil_div<Index>(q.left.cols, 16) * 16));
   const auto tiles = static_cast<int>(ceil_div<Index>(q.out_cols(), tile_shifts));
   const auto words =
       static_cast<int>(ceil_div<std::size_t>(Maths::words(panel, tile_shifts), 4) * 4);
@@ -271,7 +265,7 @@ __device__ __forceinline__ void each_tile(const Products& p, const Cut& cut, int
 // each warp that has shifts.
 template <typename Maths, int kTiles>
 struct WarpEngine {
-  static constexpr int kMostThreads = kMostWarps * warp::kSize;
+  static constexpr int kMostThreads = Tuning::kMostWarps * warp::kSize;
   static constexpr int kBlocks = kResidentBlocks<Maths, kTiles>;
   static constexpr int kSumsOfHalf = 2 * kTiles;
   using Shape = WarpShape;

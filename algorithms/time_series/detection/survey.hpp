@@ -1,23 +1,24 @@
 // `above:8mad` in about one pass over the products. The threshold of a template is the median plus
 // 8 median absolute deviations of all its scores. It is known only after all products.
 //
-//   survey_kernel    every 32nd tile: a coarse histogram of each template's scores
-//   brackets_kernel  from it, intervals for the median and the deviation, and a lower bound of the
-//                    threshold
-//   count_kernel     all products: counts of scores below the estimated median and within the
-//                    estimated deviation, histograms of the few scores near these three borders,
-//                    and a list of the scores above the lower bound (count.hpp)
-//   threshold_kernel median and deviation of all scores, from counts and histograms (threshold.hpp)
-//   finish_kernel    the listed scores that are at least the threshold (finish.hpp)
+//   survey_kernel     every 32nd tile: a coarse histogram of each template's scores
+//   brackets_kernel   from it, intervals for the median and the deviation, and a lower bound of the
+//                     threshold
+//   count_kernel      all products: counts of scores below the estimated median and within the
+//                     estimated deviation, histograms of the few scores near these three borders,
+//                     and a list of the scores above the lower bound (count.hpp)
+//   threshold_kernel  median and deviation of all scores, from counts and histograms
+//                     (threshold.hpp)
+//   finish_kernel     the listed scores that are at least the threshold (finish.hpp)
 //
 // A histogram of all scores would cost more than the products: 69 million additions to shared
-// memory. A count costs one instruction, and only a few percent of the scores enter the histograms.
+// memory. A count costs one instruction.
 //
-// The brackets are checked: threshold_kernel sees from the counts whether they contain the middle
-// ranks. If those of any template do not, finish_kernel finds the thresholds of all templates with
-// further passes over the products, 8 bits of the middle values per pass, and then lists. The same
-// happens from the start with few shifts, and for `product`, whose scores have no fixed range. If
-// only the list is too short, one further pass lists.
+// threshold_kernel sees from the counts whether the brackets contain the middle ranks. If those of
+// any template do not, finish_kernel finds the thresholds of all templates with further passes over
+// the products, 8 bits of the middle values per pass, and then lists. The same happens from the
+// start with few shifts, and for `product`, whose scores have no fixed range. If only the list is
+// too short, one further pass lists.
 #pragma once
 
 #include "algorithms/time_series/detection/factors.hpp"
@@ -33,8 +34,7 @@ __device__ __forceinline__ bool is_unknown(const Memory& memory) {
 // For templates of up to kMostOwnLength samples the survey computes the factors of its tiles
 // itself. Meanwhile other blocks of its kernel compute the factors of all tiles, which are not read
 // before the scores are counted.
-inline constexpr int kSurveyThreads = 4 * warp::kSize;
-inline constexpr int kMostOwnLength = FactorMemory<kSurveyThreads>::kMore - 2 * kRun;
+inline constexpr int kMostOwnLength = FactorMemory<Tuning::kSurveyThreads>::kMore - 2 * kRun;
 
 // Launch parameters of survey_kernel besides Products. Set on the host.
 struct SurveyShape {
@@ -57,14 +57,14 @@ struct SurveyShape {
     const int own = factors > 0 ? own_words(warps.tile_shifts) : warps.tile_shifts;
     const std::size_t words = static_cast<std::size_t>(warps.words + kBinWords + own);
     return std::max(words * sizeof(std::uint32_t),
-                    factors > 0 ? FactorMemory<kSurveyThreads>::bytes(length) : 0);
+                    factors > 0 ? FactorMemory<Tuning::kSurveyThreads>::bytes(length) : 0);
   }
 };
 
-// Computes the factors of the tile that begins with `shift` and stores them at `to`. They may
-// differ from those of make_factors() by rounding, because the pivot differs. A tile has kOfThread
-// shifts per thread, or fewer shifts than threads. All threads of a block call it. `samples` has
-// the words of SurveyShape::own_words() without those of the factors.
+// Computes the factors of the tile that begins with `shift` and stores them at `to`, by all threads
+// of a block. They may differ from those of make_factors() by rounding, because the pivot differs. A
+// tile has kOfThread shifts per thread, or fewer shifts than threads. `samples` has the words of
+// SurveyShape::own_words() without those of the factors.
 template <int kOfThread>
 __device__ __forceinline__ void make_own_factors(const Products& p, int shift, int tile_shifts,
                                                  float* samples, float* to) {
@@ -140,14 +140,15 @@ __device__ __forceinline__ void make_own_factors(const Products& p, int shift, i
 }
 
 template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(kSurveyThreads, 4) survey_kernel(Products p, SurveyShape shape) {
+__global__ void __launch_bounds__(Tuning::kSurveyThreads, Tuning::kSurveyBlocks)
+    survey_kernel(Products p, SurveyShape shape) {
   wait_for_previous();
   const int block = static_cast<int>(blockIdx.x) - shape.blocks;
   if (block >= 0) {
     if (blockIdx.y > 0) return;
-    make_factors<kSurveyThreads>(p.q, p.asked, p.memory, shape.factors,
-                                 Rows<float>{p.right, p.q.pitch}, block,
-                                 static_cast<int>(gridDim.x) - shape.blocks);
+    make_factors<Tuning::kSurveyThreads>(p.q, p.asked, p.memory, shape.factors,
+                                         Rows<float>{p.right, p.q.pitch}, block,
+                                         static_cast<int>(gridDim.x) - shape.blocks);
     return;
   }
   constexpr int kPitch = SurveyShape::kPitch;
@@ -267,13 +268,7 @@ __global__ void __launch_bounds__(warp::kSize) brackets_kernel(Question asked, M
     mine[i] = bin < Survey::kBins ? bins[bin] : 0;
     sum += mine[i];
   }
-  std::uint32_t up_to = sum;
-#pragma unroll
-  for (int by = 1; by < warp::kSize; by *= 2) {
-    const std::uint32_t other = warp::shuffle_up(up_to, by);
-    up_to += lane >= by ? other : 0;
-  }
-  std::uint32_t here = up_to - sum;
+  std::uint32_t here = warp::scan_add(sum, lane) - sum;
 #pragma unroll
   for (int i = 0; i < kOfLane; ++i) {
     const int bin = lane * kOfLane + i;
@@ -288,9 +283,8 @@ __global__ void __launch_bounds__(warp::kSize) brackets_kernel(Question asked, M
       Distribution::find(-most, most, scores / 2, [&](float v) { return of.below(v); });
   const auto within = [&](float v) { return of.below(median + v) - of.below(median - v); };
   const float deviation = Distribution::find(0, 2 * most, scores / 2, within);
-  // The counts of independent scores vary by sqrt(scores) / 2 around the middle. Scores of
-  // neighbouring shifts are not independent: the variance of the counts of warps shows how much
-  // larger the variation is.
+  // The counts of independent scores vary by sqrt(scores) / 2 around the middle. The variance of the
+  // counts of warps shows how much more those of neighbouring shifts vary.
   const float share = of.below(0) / scores;
   const float warps = scores / static_cast<float>(kShifts);
   const float mean = of.below(0) / warps;

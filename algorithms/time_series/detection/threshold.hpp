@@ -5,36 +5,25 @@
 
 namespace xcorr::time_series {
 
-inline constexpr int kThresholdThreads = static_cast<int>(small_if_emulated(1024, 64));
-
-// Sums over a block of kThresholdThreads: of `mine` over the threads before this one and over the
-// first half of the threads, and of `other` over all threads. Each sum of a kernel has its own
-// shared memory (kNumber), so that no barrier is needed before the next sum.
+// Sums over a block: of `mine` over the threads before this one and over the first half of the
+// threads, and of `other` over all threads. Each sum of a kernel has its own shared memory
+// (kNumber), so that no barrier is needed before the next sum.
 struct ThreadSums {
   std::int32_t before, half, others;
 };
 template <int kNumber>
 __device__ __forceinline__ ThreadSums sums_of_threads(std::int32_t mine, std::int32_t other) {
-  constexpr int kWarps = kThresholdThreads / warp::kSize;
+  constexpr int kWarps = Tuning::kThresholdThreads / warp::kSize;
   static_assert(kWarps <= warp::kSize && kWarps % 2 == 0);
   XCORR_SHARED(std::int32_t, of_warp, 2 * kWarps);
   const int lane = warp::lane(), warp = static_cast<int>(threadIdx.x) / warp::kSize;
-  // Inclusive prefix sum over the lanes.
-  const auto up_to = [&](std::int32_t sum) {
-#pragma unroll
-    for (int by = 1; by < warp::kSize; by *= 2) {
-      const std::int32_t more = warp::shuffle_up(sum, by);
-      sum += lane >= by ? more : 0;
-    }
-    return sum;
-  };
-  const std::int32_t of_lane = up_to(mine), all = warp::reduce_add(other);
+  const std::int32_t of_lane = warp::scan_add(mine, lane), all = warp::reduce_add(other);
   if (lane == warp::kSize - 1) {
     of_warp[2 * warp] = of_lane;
     of_warp[2 * warp + 1] = all;
   }
   block::barrier();
-  const std::int32_t warps = up_to(lane < kWarps ? of_warp[2 * lane] : 0);
+  const std::int32_t warps = warp::scan_add(lane < kWarps ? of_warp[2 * lane] : 0, lane);
   const std::int32_t warps_before = warp::shuffle(warps, warp - 1);
   return {of_lane - mine + (warp > 0 ? warps_before : 0), warp::shuffle(warps, kWarps / 2 - 1),
           warp::reduce_add(lane < kWarps ? of_warp[2 * lane + 1] : 0)};
@@ -72,11 +61,11 @@ __device__ __forceinline__ Bins bins_of_ranks(const std::int32_t (&counts)[kOfTh
 
 // One block per template. A bracket has kBins bins.
 template <int kBins>
-__global__ void __launch_bounds__(kThresholdThreads, 1)
+__global__ void __launch_bounds__(Tuning::kThresholdThreads, 1)
     threshold_kernel(Series q, Question asked, Memory memory) {
   // Histograms that are read at unaligned addresses are staged in shared memory if they are small.
   constexpr bool kStaged = kBins <= 4096;
-  constexpr int half = kBins / 2, kOfThread = kBins / kThresholdThreads;
+  constexpr int half = kBins / 2, kOfThread = kBins / Tuning::kThresholdThreads;
   struct alignas(16) Four {
     std::uint32_t of[4];
   };
@@ -100,13 +89,12 @@ __global__ void __launch_bounds__(kThresholdThreads, 1)
   }
   if constexpr (kStaged) {
 #pragma unroll 2
-    for (int i = thread; i < 2 * kBins / 4; i += kThresholdThreads) {
+    for (int i = thread; i < 2 * kBins / 4; i += Tuning::kThresholdThreads) {
       staged[i] = fours(1)[i];
     }
   }
-  // Without this bracket nothing was counted. `memory.state->unknown` cannot be tested here:
-  // another block of this kernel may set it between the reads of two threads, and then only one of
-  // the two would reach the barrier.
+  // Without this bracket nothing was counted. `memory.state->unknown` cannot be tested here: another
+  // block may set it between the reads of two threads, of which then one would miss the barrier.
   if (!(bracket.median == bracket.median)) return;
   // Histogram and bin of the scores of 0.
   const bool zero_at_median = std::fabs(bracket.median) < bracket.near_median;
@@ -137,7 +125,7 @@ __global__ void __launch_bounds__(kThresholdThreads, 1)
   // median is `moved` bins larger, and those below it whose distance is `moved` bins smaller.
   const int side = moved < 0 ? 2 : 1;
   std::int32_t nearer = 0, of_deviation[kOfThread];
-  for (int i = thread; i < size; i += kThresholdThreads) {
+  for (int i = thread; i < size; i += Tuning::kThresholdThreads) {
     nearer += count(side, half + i) - count(3 - side, half - 1 - i);
   }
 #pragma unroll

@@ -1,14 +1,12 @@
 // The products of detection with warpgroups. They are those of warpgroup_products.hpp, with a line
 // subtracted from each tile, in another order.
 //
-// After its products a warpgroup computes scores from its sums and counts or stores them. This
-// takes the time of many instructions. Therefore the two warpgroups of a block multiply in turns:
-// while one multiplies, the other computes scores. Without turns all warpgroups of an SM multiply
-// at the same time, and later the tensor cores idle while all compute scores. After its last
-// product a warpgroup signals the other warpgroup and continues. A warpgroup waits only before its
-// first product (Turns). It may still read the factors of a tile while the other warpgroup
-// multiplies the next tile and the tile after that is copied. Therefore shared memory holds the
-// factors of three tiles.
+// After its products a warpgroup computes scores from its sums and counts or stores them, which
+// takes many instructions. Therefore the two warpgroups of a block multiply in turns (Turns).
+// Otherwise all warpgroups of an SM would multiply at the same time, and later the tensor cores
+// would idle while all compute scores. A warpgroup may still read the factors of a tile while the
+// other warpgroup multiplies the next tile and the tile after that is copied. Therefore shared
+// memory holds the factors of three tiles.
 //
 // Loads of the signal overlap products. A thread starts an asynchronous copy of its part of the
 // next tile. One turn later it subtracts the line from these samples and rounds them (TileCopy).
@@ -19,7 +17,7 @@
 // whether the tile is wide (prepare.hpp).
 #pragma once
 
-#include "algorithms/device/turns.hpp"
+#include "algorithms/device/cuda.hpp"
 #include "algorithms/time_series/detection/products.hpp"
 #include "algorithms/time_series/warpgroup_plan.hpp"
 
@@ -61,8 +59,7 @@ __device__ __forceinline__ void each_sum_of(WarpgroupSums<Maths, kSpread>& sums,
 }
 
 // Smaller tiles: samples far from the line, as around a step, cost precision in the whole tile.
-// With three steps at once registers remain for the code after the products. 256 samples are 33
-// steps.
+// With three steps at once registers remain for the code after the products.
 template <typename Maths>
 struct LevelledTiles : Maths {
   static constexpr int kMostTileShifts = 2048, kAtOnce = 3;
@@ -142,10 +139,9 @@ struct Turns {
 };
 
 // Copies a tile to its slots. ask() starts the copy. finish() waits for the copies of this thread,
-// subtracts the tile's line from the samples and rounds them. A thread finishes the samples that it
-// copied, and a warp computes the line from means that its lanes copied, so that no barrier is
-// needed in between. Values that follow from the thread index are computed in both functions: kept
-// in between, they would take registers that the sums need.
+// subtracts the tile's line from the samples and rounds them. No barrier is needed in between: a
+// thread finishes the samples, and a warp uses the means, that it copied. Values that follow from
+// the thread index are computed in both functions: kept, they would take registers of the sums.
 template <typename Maths, int kSpread>
 struct TileCopy {
   using At = WarpgroupMemory<Maths, kSpread>;
@@ -248,7 +244,7 @@ struct TileCopy {
                                      ? line.without(value, begin + static_cast<float>(k))
                                      : 0.0f;
           std::uint32_t words[1];
-          Maths::signal_words([&](int) { return levelled; }, i, words);
+          Maths::words([&](int) { return levelled; }, i, words);
           part.of[k] = words[0];
         }
         *at = part;
@@ -322,8 +318,8 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
       const TilePlaces places{state % 8};
       const int rounds = ceil_div(tasks(opaque(tile)), kWarpgroups);
       // The slots of the next tile are free. Signal: warpgroup 1 multiplied its last task of the
-      // previous tile before warpgroup 0 multiplied its first task of this tile. Factors: all tasks
-      // of the tile before the previous one have ended.
+      // previous tile before warpgroup 0 its first of this one. Factors: all tasks of the tile
+      // before the previous one have ended.
       const int next = tile + static_cast<int>(gridDim.x);
       const TileCopy<Maths, kSpread> copy{p, shape, next, places.next()};
       if (round == (warpgroup() == 0 ? std::min(1, rounds) : 0) && next < q.tiles) copy.ask();
@@ -435,7 +431,7 @@ template <typename LargeTiles, int kSpread>
 struct WarpgroupEngine {
   using Maths = LevelledTiles<LargeTiles>;
   static_assert(kBlockTemplates == kGroup);
-  static constexpr int kMostThreads = kWarpgroups * kWarpgroup, kBlocks = 2;
+  static constexpr int kMostThreads = kWarpgroups * kWarpgroup, kBlocks = Tuning::kWarpgroupBlocks;
   static constexpr int kSumsOfHalf = Maths::kColumns / 4;
   using Shape = WarpgroupShape;
   static Support supports(const Problem& q) { return supports_warpgroups(q); }

@@ -1,20 +1,14 @@
-// Templates against a signal as a matrix product by cuBLAS, to which the time-series paper
-// compares. The signal's Hankel matrix has one row per shift. The outputs are the templates times
-// its transpose. Derived from overlap_wise by storing every sample T times. timeseries_cpu_dgemm is
-// the same on a CPU.
+// timeseries_cpu_dgemm by cuBLAS, to which the time-series paper compares: the explicit Hankel
+// matrix of the signal, built in chunks of shifts. Derived from overlap_wise by storing every
+// sample T times. The time includes building, as the phase `build`; the product is the phase
+// `rest`. (The paper's time excludes building.)
 //
-// The matrix is built in chunks of shifts. The time includes building, as the phase `build`; the
-// product is the phase `rest`. (The paper's time excludes building.)
-//
-// Problem: n-to-m with one signal, rows as channels, window inside `valid`.
-// Precision classes: fp32 (CUBLAS_COMPUTE_32F) and tf32 (CUBLAS_COMPUTE_32F_FAST_TF32).
-// Parameters, run-time:
-//   chunk_mib  size of the matrix: 32 stays in the L2 cache, 1024 needs fewer launches
+// Precision classes: fp32 (CUBLAS_COMPUTE_32F) and tf32 (CUBLAS_COMPUTE_32F_FAST_TF32). chunk_mib
+// is the size of the matrix: 32 stays in the L2 cache, 1024 needs fewer launches.
 // Limits: sizes in cuBLAS have 32 bits. Not emulated: library calls.
 #include <cublas_v2.h>
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -54,9 +48,8 @@ class Blas {
 Index row_elements(const SeriesShape& s) { return s.channels * s.length; }
 
 Index chunk_shifts(const PlanRequest& request) {
-  const SeriesShape s(request.problem);
-  const Index bytes = Index{request.params.get_int("chunk_mib")} << 20;
-  return std::clamp<Index>(bytes / (row_elements(s) * Index{sizeof(float)}), 1, s.shifts);
+  return hankel_rows(SeriesShape(request.problem), Index{request.params.get_int("chunk_mib")} << 20,
+                     sizeof(float));
 }
 
 class CublasPlan final : public Plan {
@@ -98,15 +91,6 @@ class CublasPlan final : public Plan {
   Blas blas_;
 };
 
-Support supports(const PlanRequest& request) {
-  if (const Support series = supports_series(request.problem); !series) return series;
-  const SeriesShape s(request.problem);
-  if (std::max({s.templates, row_elements(s), s.shifts}) > std::numeric_limits<int>::max()) {
-    return no("more than 2^31 - 1 templates, samples of a template, or outputs of one");
-  }
-  return yes();
-}
-
 std::size_t workspace_bytes(const PlanRequest& request) {
   const SeriesShape s(request.problem);
   return kBlasBytes +
@@ -122,11 +106,9 @@ XCORR_VARIANT({
     .forms = {Form::n_to_m},
     .axes = {{"chunk_mib", {"32", "1024"}}},
     .emulated = false,
-    .supports = supports,
+    .supports = [](const PlanRequest& request) { return supports_blas(request.problem); },
     .workspace_bytes = workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<CublasPlan>(request);
-    },
+    .plan = make_plan<CublasPlan>,
 });
 
 }  // namespace

@@ -1,14 +1,85 @@
-// The steps of a call around the library's transforms, and the layout of the workspace.
+// The steps of a call around the library's transforms, and the layout of the workspace. Kernels fill
+// rows with segments and templates, multiply spectra, and store outputs. A row is a segment or a
+// template of `pitch` scalars, transformed in place: n scalars and two of padding, or n / 2 + 1
+// complex values.
 #pragma once
 
 #include <algorithm>
 
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/blocks/workspace.hpp"
 #include "algorithms/time_series/overlap_save.hpp"
 #include "algorithms/time_series/series_shape.hpp"
-#include "algorithms/time_series/timeseries_cufft/segments.hpp"
+#include "algorithms/time_series/tuning.hpp"
 
 namespace xcorr::time_series {
+
+// Rows of samples in memory: `per_source` rows begin `step` samples apart in each source of `count`
+// samples; sources are `source_pitch` apart.
+struct RowSource {
+  const float* data;
+  Index source_pitch, count;
+  Index per_source, step;
+};
+
+// to[row][x] = sample x of the row, 0 beyond the end of the source and beyond n.
+static __global__ void __launch_bounds__(Tuning::kRowThreads)
+    fill_rows(RowSource from, Index rows, int n, int pitch, float* to) {
+  const int x = static_cast<int>(blockIdx.x) * Tuning::kRowThreads + static_cast<int>(threadIdx.x);
+  if (x >= pitch) return;
+  for (Index row = blockIdx.y; row < rows; row += gridDim.y) {
+    const Index source = row / from.per_source, at = (row - source * from.per_source) * from.step;
+    const bool exists = x < n && at + x < from.count;
+    to[row * pitch + x] = exists ? from.data[source * from.source_pitch + at + x] : 0.0f;
+  }
+}
+
+struct alignas(8) Bin {
+  float re, im;
+};
+
+// products[i][k] = scale * sum over c of conj(templates[i][c]) * segments[c][k], bin by bin.
+static __global__ void __launch_bounds__(Tuning::kRowThreads)
+    multiply_rows(const Bin* templates, const Bin* segments, Bin* products, int bins,
+                  Index template_count, Index channels, Index segment_count, float scale) {
+  const int bin =
+      static_cast<int>(blockIdx.x) * Tuning::kRowThreads + static_cast<int>(threadIdx.x);
+  if (bin >= bins) return;
+  for (Index k = blockIdx.y; k < segment_count; k += gridDim.y) {
+    for (Index i = blockIdx.z; i < template_count; i += gridDim.z) {
+      Bin sum{0.0f, 0.0f};
+      for (Index c = 0; c < channels; ++c) {
+        const Bin l = templates[(i * channels + c) * bins + bin];
+        const Bin r = segments[(c * segment_count + k) * bins + bin];
+        sum.re += l.re * r.re + l.im * r.im;
+        sum.im += l.re * r.im - l.im * r.re;
+      }
+      products[(i * segment_count + k) * bins + bin] = {scale * sum.re, scale * sum.im};
+    }
+  }
+}
+
+// Copies the first `valid` scalars of row (i, k) to the outputs k * valid + x of template i, up to
+// `count` outputs. Templates are `out_pitch` outputs apart.
+static __global__ void __launch_bounds__(Tuning::kRowThreads)
+    store_rows(const float* rows, int pitch, Index template_count, Index segment_count, int valid,
+               Index count, Index out_pitch, float* out) {
+  const int x = static_cast<int>(blockIdx.x) * Tuning::kRowThreads + static_cast<int>(threadIdx.x);
+  if (x >= valid) return;
+  for (Index k = blockIdx.y; k < segment_count; k += gridDim.y) {
+    const Index at = k * valid + x;
+    if (at >= count) return;
+    for (Index i = blockIdx.z; i < template_count; i += gridDim.z) {
+      out[i * out_pitch + at] = rows[(i * segment_count + k) * pitch + x];
+    }
+  }
+}
+
+// A grid for rows of `length` elements: x along the row, y and z over rows.
+inline dim3 row_grid(Index length, Index along_y, Index along_z = 1) {
+  return dim3(static_cast<unsigned>(ceil_div<Index>(length, Tuning::kRowThreads)),
+              grid_extent(along_y), grid_extent(along_z));
+}
 
 // Rows of a chunk of segments.
 struct ChunkLayout {
@@ -54,8 +125,8 @@ void correlate_in_chunks(const ChunkLayout& at, const ChunkMemory& memory, const
   const SeriesShape& s = at.series;
   const int points = static_cast<int>(at.segments.points), pitch = static_cast<int>(at.pitch);
   const auto fill = [&](const RowSource& from, Index rows, float* to) {
-    launch(fill_rows, row_grid(at.pitch, rows), dim3(kRowThreads), 0, call.stream, from, rows,
-           points, pitch, to);
+    launch(fill_rows, row_grid(at.pitch, rows), dim3(Tuning::kRowThreads), 0, call.stream, from,
+           rows, points, pitch, to);
   };
   const auto as_bins = [](float* rows) { return reinterpret_cast<Bin*>(rows); };
 
@@ -71,15 +142,15 @@ void correlate_in_chunks(const ChunkLayout& at, const ChunkMemory& memory, const
     call.phase("forward");
     transforms.forward(memory.segments, call.stream);
     call.phase("hadamard");
-    launch(multiply_rows, row_grid(at.bins, at.chunk, kTemplateGroups), dim3(kRowThreads), 0,
-           call.stream, as_bins(memory.templates), as_bins(memory.segments),
+    launch(multiply_rows, row_grid(at.bins, at.chunk, kTemplateGroups), dim3(Tuning::kRowThreads),
+           0, call.stream, as_bins(memory.templates), as_bins(memory.segments),
            as_bins(memory.products), static_cast<int>(at.bins), s.templates, s.channels, at.chunk,
            1.0f / static_cast<float>(points));
     call.phase("inverse");
     transforms.inverse(memory.products, call.stream);
     call.phase("rest");
-    launch(store_rows, row_grid(at.segments.valid, at.chunk, kTemplateGroups), dim3(kRowThreads), 0,
-           call.stream, memory.products, pitch, s.templates, at.chunk,
+    launch(store_rows, row_grid(at.segments.valid, at.chunk, kTemplateGroups),
+           dim3(Tuning::kRowThreads), 0, call.stream, memory.products, pitch, s.templates, at.chunk,
            static_cast<int>(at.segments.valid), s.shifts - first, s.shifts,
            call.outs<float>() + first);
   }

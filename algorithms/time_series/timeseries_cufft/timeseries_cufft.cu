@@ -7,12 +7,9 @@
 // batched C2R transform goes back, and a kernel copies the outputs that did not wrap around. All
 // transforms are in place. timeseries_fft does all of this in one kernel.
 //
-// Problem: n-to-m with one signal, rows as channels, window inside `valid`; fp32.
-// Parameters, run-time:
-//   segment    points of a transform
-//   chunk_mib  memory of a chunk: 32 stays in the L2 cache, 512 needs fewer launches
-// Phases: forward, hadamard, inverse; copies are `rest`. A chunk has at least one segment, so that
-// many templates can exceed chunk_mib. Not emulated: library calls.
+// segment is the points of a transform. chunk_mib is the memory of a chunk: 32 stays in the L2
+// cache, 512 needs fewer launches. A chunk has at least one segment, so that many templates can
+// exceed chunk_mib. Not emulated: library calls.
 #include <cufft.h>
 
 #include <algorithm>
@@ -141,9 +138,7 @@ XCORR_VARIANT({
     .emulated = false,
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<SeriesCufftPlan>(request);
-    },
+    .plan = make_plan<SeriesCufftPlan>,
 });
 
 }  // namespace

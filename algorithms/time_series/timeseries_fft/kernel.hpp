@@ -51,13 +51,13 @@ __device__ __forceinline__ void load_samples(Complex (&v)[T::values], float Comp
 }
 
 template <typename T>
-constexpr int kThreads = T::lanes * T::P::groups;
+constexpr int kThreads = T::lanes * T::groups;
 
 // Complex elements of shared memory: the table, and per group a buffer and spectra.
 template <typename T>
 constexpr Index shared_elements(Index spectra) {
   constexpr Index kTable = (T::table + 1) / 2 * 2, kBuffer = (T::buffer + 1) / 2 * 2;
-  return kTable + T::P::groups * (kBuffer + spectra * T::n);
+  return kTable + T::groups * (kBuffer + spectra * T::n);
 }
 
 // The part of a group in dynamic shared memory. The first barrier of a transform is one of the
@@ -73,7 +73,7 @@ struct GroupMemory {
     buffer = shared + kTable + thread / T::lanes * (kBuffer + spectra * T::n);
     spectrum = buffer + kBuffer;
     lane = thread % T::lanes;
-    group = static_cast<int>(blockIdx.x) * T::P::groups + thread / T::lanes;
+    group = static_cast<int>(blockIdx.x) * T::groups + thread / T::lanes;
     block::barrier();
   }
   const Complex* table;
@@ -139,7 +139,7 @@ __device__ __forceinline__ void store_outputs(const Complex (&v)[T::values], flo
 // A group processes two neighbouring segments, as the real and the imaginary part of one complex
 // segment, with a part of the templates (y of the grid).
 template <int kN>
-__global__ void __launch_bounds__(kThreads<SegmentTransform<kN>>, Passes<kN>::resident)
+__global__ void __launch_bounds__(kThreads<SegmentTransform<kN>>, SegmentTransform<kN>::P.resident)
     overlap_save_kernel(FftArguments a, int templates_of_a_part) {
   using T = SegmentTransform<kN>;
   const GroupMemory<T> my(a.powers, a.channels);

@@ -12,57 +12,34 @@
 
 #include "algorithms/blocks/short_transforms.hpp"
 #include "algorithms/device/cuda.hpp"
+#include "algorithms/time_series/tuning.hpp"
 
 namespace xcorr::time_series {
 
-// Threads per group, groups per block, target number of blocks per SM, and the lengths of the
-// passes; middle = 1: two passes.
-template <int kN>
-struct Passes;
-template <>
-struct Passes<512> {
-  static constexpr int lanes = 32, groups = 4, resident = 4, first = 8, middle = 8, last = 8;
-};
-template <>
-struct Passes<1024> {
-  static constexpr int lanes = 32, groups = 4, resident = 3, first = 32, middle = 1, last = 32;
-};
-template <>
-struct Passes<2048> {
-  static constexpr int lanes = 128, groups = 1, resident = 4, first = 16, middle = 8, last = 16;
-};
-template <>
-struct Passes<4096> {
-  static constexpr int lanes = 256, groups = 1, resident = 2, first = 16, middle = 16, last = 16;
-};
-template <>
-struct Passes<8192> {
-  static constexpr int lanes = 256, groups = 1, resident = 1, first = 16, middle = 16, last = 32;
-};
-
 template <int kN>
 struct SegmentTransform {
-  using P = Passes<kN>;
-  static constexpr int n = kN, lanes = P::lanes, values = kN / lanes;
-  static constexpr int kRest = kN / P::first, kBegun = P::first * P::middle;
-  static_assert(kBegun * P::last == kN && (lanes == warp::kSize || P::groups == 1));
+  static constexpr FftTuning P = fft_tuning(kN);
+  static constexpr int n = kN, lanes = P.lanes, values = kN / lanes, groups = P.groups_of_block;
+  static constexpr int kFirst = P.first, kMiddle = P.middle, kLast = P.last;
+  static constexpr int kRest = kN / kFirst, kBegun = kFirst * kMiddle;
+  static_assert(kBegun * kLast == kN && (lanes == warp::kSize || groups == 1));
 
   // First exchange: value k1 of task j is at k1 * kPitch1 + j. Second exchange: value t of task
   // (k1, k2) is at t * kPitch2 + k1 + first * k2.
-  static constexpr bool kTwoPasses = P::middle == 1;
-  static constexpr int kPitch1 = kTwoPasses ? kRest + 1 : P::last == 8 ? kRest + 8 : kRest;
-  static constexpr int kPitch2 = P::last == 8 ? kBegun + 2 : kBegun + 1;
-  static constexpr int buffer = std::max(P::first * kPitch1, kTwoPasses ? 0 : P::last* kPitch2);
+  static constexpr bool kTwoPasses = kMiddle == 1;
+  static constexpr int kPitch1 = kTwoPasses ? kRest + 1 : kLast == 8 ? kRest + 8 : kRest;
+  static constexpr int kPitch2 = kLast == 8 ? kBegun + 2 : kBegun + 1;
+  static constexpr int buffer = std::max(kFirst * kPitch1, kTwoPasses ? 0 : kLast* kPitch2);
 
   // The table has w_n^(k1 j) at (k1 - 1) * kRest + j, then w_n^(first k2 t) at (k2 - 1) * last + t.
   // `powers` has w_n^k for k < n, with the sign of the inverse transform.
-  static constexpr int kTable1 = (P::first - 1) * kRest;
-  static constexpr int table = kTable1 + (P::middle - 1) * P::last;
+  static constexpr int kTable1 = (kFirst - 1) * kRest;
+  static constexpr int table = kTable1 + (kMiddle - 1) * kLast;
   static __device__ __forceinline__ void store_table(Complex* to, const Complex* powers, int thread,
                                                      int threads) {
     for (int i = thread; i < kTable1; i += threads) to[i] = powers[(i / kRest + 1) * (i % kRest)];
     for (int i = thread; i < table - kTable1; i += threads) {
-      to[kTable1 + i] = powers[(i / P::last + 1) * (i % P::last) * P::first];
+      to[kTable1 + i] = powers[(i / kLast + 1) * (i % kLast) * kFirst];
     }
   }
 
@@ -75,11 +52,11 @@ struct SegmentTransform {
     pass_first<kWay>(v, own, w, lane);
     barrier();
     if constexpr (kTwoPasses) {
-      static_assert(P::first == lanes);
+      static_assert(kFirst == lanes);
       const Complex* const from = own + lane * kPitch1;
 #pragma unroll
-      for (int i = 0; i < P::last; ++i) v[i] = from[i];
-      transform<P::last, kWay>(v);
+      for (int i = 0; i < kLast; ++i) v[i] = from[i];
+      transform<kLast, kWay>(v);
     } else {
       pass_middle<kWay>(v, own, w, lane);
       barrier();
@@ -109,13 +86,13 @@ struct SegmentTransform {
 #pragma unroll
     for (int h = 0; h < kTasks; ++h) {
       const int j = h * lanes + lane;
-      Complex a[P::first];
+      Complex a[kFirst];
 #pragma unroll
-      for (int i = 0; i < P::first; ++i) a[i] = v[h + kTasks * i];
-      transform<P::first, kWay>(a);
+      for (int i = 0; i < kFirst; ++i) a[i] = v[h + kTasks * i];
+      transform<kFirst, kWay>(a);
       own[j] = a[0];
 #pragma unroll
-      for (int k = 1; k < P::first; ++k) {
+      for (int k = 1; k < kFirst; ++k) {
         own[k * kPitch1 + j] = twiddled<kWay>(a[k], w[(k - 1) * kRest + j]);
       }
     }
@@ -125,28 +102,28 @@ struct SegmentTransform {
   template <Direction kWay>
   static __device__ __forceinline__ void pass_middle(Complex (&v)[values], Complex* own,
                                                      const Complex* w, int lane) {
-    constexpr int kTasks = P::first * P::last / lanes, kStep = lanes / P::last;
-    const int t = lane % P::last, k1 = lane / P::last;
+    constexpr int kTasks = kFirst * kLast / lanes, kStep = lanes / kLast;
+    const int t = lane % kLast, k1 = lane / kLast;
     const Complex* const from = own + k1 * kPitch1 + t;
 #pragma unroll
     for (int h = 0; h < kTasks; ++h) {
 #pragma unroll
-      for (int i = 0; i < P::middle; ++i) {
-        v[h * P::middle + i] = from[h * kStep * kPitch1 + i * P::last];
+      for (int i = 0; i < kMiddle; ++i) {
+        v[h * kMiddle + i] = from[h * kStep * kPitch1 + i * kLast];
       }
     }
     barrier();
     Complex* const to = own + t * kPitch2 + k1;
 #pragma unroll
     for (int h = 0; h < kTasks; ++h) {
-      Complex a[P::middle];
+      Complex a[kMiddle];
 #pragma unroll
-      for (int i = 0; i < P::middle; ++i) a[i] = v[h * P::middle + i];
-      transform<P::middle, kWay>(a);
+      for (int i = 0; i < kMiddle; ++i) a[i] = v[h * kMiddle + i];
+      transform<kMiddle, kWay>(a);
       to[h * kStep] = a[0];
 #pragma unroll
-      for (int k = 1; k < P::middle; ++k) {
-        to[h * kStep + k * P::first] = twiddled<kWay>(a[k], w[kTable1 + (k - 1) * P::last + t]);
+      for (int k = 1; k < kMiddle; ++k) {
+        to[h * kStep + k * kFirst] = twiddled<kWay>(a[k], w[kTable1 + (k - 1) * kLast + t]);
       }
     }
   }
@@ -158,12 +135,12 @@ struct SegmentTransform {
     constexpr int kTasks = kBegun / lanes;
 #pragma unroll
     for (int h = 0; h < kTasks; ++h) {
-      Complex a[P::last];
+      Complex a[kLast];
 #pragma unroll
-      for (int i = 0; i < P::last; ++i) a[i] = own[i * kPitch2 + h * lanes + lane];
-      transform<P::last, kWay>(a);
+      for (int i = 0; i < kLast; ++i) a[i] = own[i * kPitch2 + h * lanes + lane];
+      transform<kLast, kWay>(a);
 #pragma unroll
-      for (int i = 0; i < P::last; ++i) v[h + kTasks * i] = a[i];
+      for (int i = 0; i < kLast; ++i) v[h + kTasks * i] = a[i];
     }
   }
 };

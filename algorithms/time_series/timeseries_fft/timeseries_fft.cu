@@ -1,31 +1,26 @@
-// Templates against a signal by overlap-save in one kernel (overlap_save.hpp), FP32. Derived from
+// Templates against a signal by overlap-save in one kernel (overlap_save.hpp). Derived from
 // timeseries_cufft, which moves spectra and products through global memory. Here a segment's
 // spectrum is computed once, stays in shared memory and is multiplied with every template. The
 // signal is read one and a half times, the outputs are written once, and all other data stay within
 // the L2 cache.
 //
 // - A first kernel transforms the templates. Their spectra are stored in the workspace.
-// - A group of threads (a warp, or a block for long segments) combines two neighbouring segments as
-//   the real and the imaginary part of one complex segment. Correlation with a real template is
+// - A group of threads (a warp up to 1024 points, else a block) combines two neighbouring segments
+//   as the real and the imaginary part of one complex segment. Correlation with a real template is
 //   linear, so that one inverse transform yields the outputs of both segments without unpacking.
 // - For each template the group multiplies the two spectra, transforms back (segment_transform.hpp)
 //   and stores the outputs that did not wrap around. Channels are added before the inverse
 //   transform.
-// - A transform is two or three passes of short transforms in registers, with one or two exchanges
-//   through shared memory in between.
 //
-// Problem: n-to-m with one signal, rows as channels, window inside `valid`; fp32.
-// Parameters, compile-time:
-//   segment         points of a transform: 512, 1024 (by a warp), 2048, 4096, 8192 (by a block)
-// Run-time:
-//   template_parts  groups that process the same segments, each with a part of the templates: more
-//                   than 1 for short signals, at the cost of as many forward transforms
+// segment is the points of a transform. template_parts is the number of groups that process the
+// same segments, each with a part of the templates: more than 1 for short signals, at the cost of
+// as many forward transforms.
 // Limits: a segment has segment - T + 1 outputs, and they must be at least an eighth of it. The
 // spectra of all channels must fit into the shared memory of a block: 8192 points with one channel
 // fit into the 227 KB of compute capability 9.0. An outlier in a segment adds to the errors of the
 // neighbour in the same transform.
-// Measured limit (H200, 16 x 256 against 4.32 M): 123 us. Writing the outputs takes 62 us; shared
-// memory and instruction issue take 78 us each; docs/notebook/2026-11-time-series-transforms.md.
+// Measured (H200, 16 x 256 against 4.32 M): 123 us. Writing the outputs takes 62 us; shared memory
+// and instruction issue take 78 us each; docs/notebook/2026-11-time-series-transforms.md.
 #include <cmath>
 
 #include "algorithms/blocks/plan.hpp"
@@ -75,21 +70,12 @@ template <int kN>
 GroupShape group_shape() {
   using T = SegmentTransform<kN>;
   const Index fixed = shared_elements<T>(0) * Index{sizeof(Complex)};
-  return {kThreads<T>, T::P::groups, fixed, shared_elements<T>(1) * Index{sizeof(Complex)} - fixed};
+  return {kThreads<T>, T::groups, fixed, shared_elements<T>(1) * Index{sizeof(Complex)} - fixed};
 }
 GroupShape group_shape(int points) {
-  switch (points) {
-    case 512:
-      return group_shape<512>();
-    case 1024:
-      return group_shape<1024>();
-    case 2048:
-      return group_shape<2048>();
-    case 4096:
-      return group_shape<4096>();
-    default:
-      return group_shape<8192>();
-  }
+  GroupShape found;
+  with_value(SegmentPoints::Built(), points, [&](auto n) { found = group_shape<n>(); });
+  return found;
 }
 
 class SeriesFftPlan final : public DevicePlan<float> {
@@ -195,9 +181,7 @@ XCORR_VARIANT({
     .axes = {SegmentPoints::axis("segment"), {"template_parts", {"1", "2", "4"}}},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<SeriesFftPlan>(request);
-    },
+    .plan = make_plan<SeriesFftPlan>,
 });
 
 }  // namespace
