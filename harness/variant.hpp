@@ -201,6 +201,12 @@ struct Variant {
   std::string id = {}, family = {}, source_file = {}, source_hash = {};
 };
 
+// The .plan of a variant whose plan is P(request).
+template <typename P>
+std::unique_ptr<Plan> make_plan(const PlanRequest& request) {
+  return std::make_unique<P>(request);
+}
+
 // Called once per translation unit, before main, in an unspecified order. The registry sorts.
 bool register_variant(Variant variant, const char* id, const char* family, const char* source_file,
                       const char* source_hash);

@@ -186,9 +186,7 @@ XCORR_VARIANT({
     .same_only = true,
     .supports = supports,
     .workspace_bytes = LinePlan::workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<LinePlan>(request);
-    },
+    .plan = make_plan<LinePlan>,
 });
 
 }  // namespace

@@ -67,9 +67,7 @@ XCORR_VARIANT({
     .forms = {Form::one_to_one, Form::n_to_mn},
     .same_only = true,
     .supports = [](const PlanRequest& request) { return indices_fit(request.problem); },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<SimplePlan>(request);
-    },
+    .plan = make_plan<SimplePlan>,
 });
 
 }  // namespace

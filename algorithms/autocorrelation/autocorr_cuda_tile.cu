@@ -199,9 +199,7 @@ XCORR_VARIANT({
     .same_only = true,
     .supports = supports,
     .workspace_bytes = TilePlan::workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<TilePlan>(request);
-    },
+    .plan = make_plan<TilePlan>,
 });
 
 }  // namespace

@@ -137,9 +137,7 @@ XCORR_VARIANT({
     .same_only = true,
     .supports = line_support,
     .workspace_bytes = TwoKernelsPlan::workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<TwoKernelsPlan>(request);
-    },
+    .plan = make_plan<TwoKernelsPlan>,
 });
 
 }  // namespace

@@ -55,9 +55,7 @@ XCORR_VARIANT({
     .source = "ISS paper, section 4.1",
     .forms = {Form::one_to_one, Form::n_to_mn},
     .same_only = true,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<SimplePlan>(request);
-    },
+    .plan = make_plan<SimplePlan>,
 });
 
 }  // namespace

@@ -289,16 +289,18 @@ std::size_t shared_bytes(Index tiles, bool shared_left) {
                                                                   (shared_left ? S::spectrum : 0));
 }
 
-template <typename S>
+template <int kN>
 class VendorPlan final : public DevicePlan<float> {
+  using S = Square<kN>;
+
  public:
   explicit VendorPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     const bool n_to_m = q.form == Form::n_to_m;
     const Index tiles = tiles_of(request), m = q.pairs() / q.lefts;
     auto* const roots = static_cast<Complex*>(request.workspace);
-    store_root_tables<Length<S::n>, Length<S::n>>(roots, request.stream);
-    static_cast<FusedProblem&>(a_) = FusedProblem(q, S::n, S::n, roots);
+    store_root_tables<Length<kN>, Length<kN>>(roots, request.stream);
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, kN, kN, roots);
     a_.spectra = roots + 4 * kRootTable;
     a_.lefts = static_cast<std::uint32_t>(q.lefts);
     a_.items = static_cast<std::uint32_t>(q.pairs());
@@ -377,12 +379,6 @@ std::size_t workspace_bytes(const PlanRequest& request) {
          });
 }
 
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return with_shape(request, [&](auto shape) -> std::unique_ptr<Plan> {
-    return std::make_unique<VendorPlan<decltype(shape)>>(request);
-  });
-}
-
 XCORR_VARIANT({
     .summary = "fused_fft_block with cuFFTDx, the vendor's transforms inside kernels",
     .parent = "fused_fft_block",
@@ -393,7 +389,7 @@ XCORR_VARIANT({
     .emulated = false,
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .plan = Squares::plan<VendorPlan>,
 });
 
 }  // namespace

@@ -19,6 +19,13 @@ struct Range {
 
 // An input matrix.
 struct Source {
+  // Whether it may fill at most half of the padded length.
+  static constexpr bool kMayBeHalf = true;
+
+  // Offset of `count` rows.
+  __device__ __forceinline__ int below(int count) const { return count * cols; }
+  __device__ __forceinline__ float value(float stored) const { return stored; }
+
   const float* data;
   int rows, cols;
 };
@@ -26,7 +33,7 @@ struct Source {
 // Stores one part of v, which is columns t + step * s of row y, to the outputs of the window.
 template <int kCount>
 __device__ __forceinline__ void store_row(Range rows, Range cols, int y, int t,
-                                          const Complex (&v)[kCount], float Complex::* part,
+                                          const Complex (&v)[kCount], float Complex::*part,
                                           float* out, int step) {
   if (!rows.has(y)) return;
   float* to = out + (y - rows.first) * cols.count + (t - cols.first);

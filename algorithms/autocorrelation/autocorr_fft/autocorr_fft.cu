@@ -136,9 +136,7 @@ XCORR_VARIANT({
     .same_only = true,
     .supports = supports,
     .workspace_bytes = FftPlan::workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<FftPlan>(request);
-    },
+    .plan = make_plan<FftPlan>,
 });
 
 }  // namespace

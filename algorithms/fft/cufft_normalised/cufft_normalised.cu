@@ -176,9 +176,7 @@ XCORR_VARIANT({
     .emulated = false,
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<NormalisedPlan>(request);
-    },
+    .plan = make_plan<NormalisedPlan>,
 });
 
 }  // namespace

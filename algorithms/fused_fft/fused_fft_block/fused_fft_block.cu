@@ -111,40 +111,23 @@ class FusedPlan final : public DevicePlan<float> {
   unsigned blocks_ = 0;
 };
 
-// Calls f(std::integral_constant of the length).
-template <typename F>
-auto with_length(const PlanRequest& request, F f) {
-  return Squares::with(Squares::square(request.problem), [&](auto length) {
-    return f(std::integral_constant<int, decltype(length)::n>{});
-  });
-}
-
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = Squares::supports(q); !fit) return fit;
-  const std::size_t bytes = with_length(
-      request, [&](auto n) { return shared_bytes<decltype(n)::value>(shares_left(request)); });
-  // All sizes are checked against the device, since the emulation's limit may be lower than
-  // shared_fits() assumes.
-  if (bytes <= shared_limit()) return yes();
-  return no("transforms of " + std::to_string(Squares::square(q)) + ": " + std::to_string(bytes) +
-            " bytes of shared memory, and a block has " + std::to_string(shared_limit()));
+  const int n = Squares::square(q);
+  const std::size_t bytes = Squares::with(
+      n, [&](auto length) { return shared_bytes<decltype(length)::n>(shares_left(request)); });
+  return shared_fits("transforms of " + std::to_string(n), bytes, true);
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {
   if (shares_left(request)) return kRootBytes;
   const Problem& q = request.problem;
   const Index spectra = q.lefts + (q.form == Form::n_to_m ? q.rights : 0);
-  return kRootBytes + with_length(request, [&](auto n) {
+  return kRootBytes + Squares::with(Squares::square(q), [&](auto length) {
            return static_cast<std::size_t>(spectra) * sizeof(Complex) *
-                  BlockTile<decltype(n)::value>::spectrum;
+                  BlockTile<decltype(length)::n>::spectrum;
          });
-}
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return with_length(request, [&](auto n) -> std::unique_ptr<Plan> {
-    return std::make_unique<FusedPlan<decltype(n)::value>>(request);
-  });
 }
 
 XCORR_VARIANT({
@@ -156,7 +139,7 @@ XCORR_VARIANT({
     .axes = {{"left_spectrum", {"shared", "workspace"}}},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .plan = Squares::plan<FusedPlan>,
 });
 
 }  // namespace

@@ -46,14 +46,12 @@
 
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/kernel.hpp"
-#include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::fused_fft {
 namespace {
 
-using AxisLengths = Lengths<64, 96, 128, 192, 256, 384, 512>;
 constexpr Index kMostGroups = 8;  // per block
 
 using Kernel = void (*)(GridArguments, Phases);
@@ -254,9 +252,7 @@ XCORR_VARIANT({
       return static_cast<std::size_t>(kRootBytes) + GridBarrier::kBytes +
              static_cast<std::size_t>(images.bytes());
     },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<GridPlan>(request);
-    },
+    .plan = make_plan<GridPlan>,
 });
 
 }  // namespace

@@ -139,9 +139,7 @@ Support supports(const PlanRequest& request) {
   }
   const std::size_t bytes =
       with_length(q, [](auto n) { return halves_shared_bytes<decltype(n)::value>(0); });
-  if (bytes <= shared_limit()) return yes();
-  return no("transforms of " + std::to_string(length_of(q)) + ": " + std::to_string(bytes) +
-            " bytes of shared memory, and a block has " + std::to_string(shared_limit()));
+  return shared_fits("transforms of " + std::to_string(length_of(q)), bytes, true);
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {

@@ -23,8 +23,8 @@
 // are their own mirrors. Their second positions are m and m + 1.
 #pragma once
 
+#include "algorithms/blocks/coprime_transforms.hpp"
 #include "algorithms/blocks/divide.hpp"
-#include "algorithms/fused_fft/fused_fft_halves/transforms.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 
 namespace xcorr::fused_fft {

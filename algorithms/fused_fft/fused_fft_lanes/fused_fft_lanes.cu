@@ -297,9 +297,7 @@ XCORR_VARIANT({
     .axes = {{"ring_mib", {"44", "60"}}, {"spectra", {"workspace", "shared"}}},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<LanesPlan>(request);
-    },
+    .plan = make_plan<LanesPlan>,
 });
 
 }  // namespace

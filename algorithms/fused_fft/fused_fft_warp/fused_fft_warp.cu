@@ -92,13 +92,6 @@ Support supports(const PlanRequest& request) {
   });
   return shared_fits("the tiles of a block", bytes);
 }
-std::size_t workspace_bytes(const PlanRequest&) { return kRootBytes; }
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return Squares::with(Squares::square(request.problem), [&](auto length) -> std::unique_ptr<Plan> {
-    return std::make_unique<LaneRowsPlan<decltype(length)::n>>(request);
-  });
-}
-
 XCORR_VARIANT({
     .summary = "FFT correlation in the registers of a warp: a lane holds a row or a column",
     .parent = "fused_fft_block",
@@ -106,8 +99,8 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft,
     .supports = supports,
-    .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .workspace_bytes = [](const PlanRequest&) -> std::size_t { return kRootBytes; },
+    .plan = Squares::plan<LaneRowsPlan>,
 });
 
 }  // namespace

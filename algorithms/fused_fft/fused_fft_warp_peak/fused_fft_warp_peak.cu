@@ -98,10 +98,6 @@ Support supports(const PlanRequest& request) {
   return indices_fit(q);
 }
 
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return std::make_unique<PairPlan>(request);
-}
-
 XCORR_VARIANT({
     .summary =
         "FFT correlation of a pair in one warp whose result is a peak: both matrices at once",
@@ -115,7 +111,7 @@ XCORR_VARIANT({
                 ResultKind::sum},
     .views = {Views::dense, Views::windows},
     .supports = supports,
-    .plan = plan,
+    .plan = make_plan<PairPlan>,
 });
 
 }  // namespace

@@ -105,10 +105,6 @@ Support supports(const PlanRequest& request) {
   return indices_fit(q);
 }
 
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return std::make_unique<WindowPlan>(request);
-}
-
 XCORR_VARIANT({
     .summary = "FFT correlation of a pair in two warps, results peak and surface: windows of up to "
                "32 x 32 with zero padding, of 64 x 64 with boundary circular",
@@ -121,7 +117,7 @@ XCORR_VARIANT({
     .results = {ResultKind::surface, ResultKind::peak},
     .views = {Views::dense, Views::windows},
     .supports = supports,
-    .plan = plan,
+    .plan = make_plan<WindowPlan>,
 });
 
 }  // namespace

@@ -64,8 +64,9 @@ struct TileFacts {
 TileFacts facts_of(const PlanRequest& request) {
   return Lengths<64, 128, 192>::with(request.params.get_int("tile"), [](auto length) {
     constexpr int kN = decltype(length)::n;
-    return TileFacts{32 * kTemplateWarps<kN>, 32 * kSpectraWarps<kN>, TemplateShared<kN>::bytes,
-                     BlockTile<kN>::spectrum, store_root_tables<Length<kN>, Length<kN>>};
+    return TileFacts{TemplateTuning<kN>::threads, TemplateTuning<kN>::spectra_threads,
+                     TemplateShared<kN>::bytes, BlockTile<kN>::spectrum,
+                     store_root_tables<Length<kN>, Length<kN>>};
   });
 }
 
@@ -250,11 +251,7 @@ Support supports(const PlanRequest& request) {
   }
   if (TemplateTiles(q, n).all * q.lefts > kIndexLimit) return no("more than 2^31 - 1 tiles");
   const std::size_t bytes = std::max(facts_of(request).shared_bytes, factors_shared_bytes(q));
-  // All sizes are checked against the device, since the emulation's limit may be lower than that of
-  // every GPU.
-  if (bytes <= shared_limit()) return yes();
-  return no("tile=" + std::to_string(n) + ": " + std::to_string(bytes) +
-            " bytes of shared memory, and a block has " + std::to_string(shared_limit()));
+  return shared_fits("tile=" + std::to_string(n), bytes, true);
 }
 
 XCORR_VARIANT({
@@ -271,9 +268,7 @@ XCORR_VARIANT({
         [](const PlanRequest& request) {
           return TemplateFftMemory(request, blocks_of(request), Workspace(nullptr)).bytes;
         },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<TemplateFftPlan>(request);
-    },
+    .plan = make_plan<TemplateFftPlan>,
 });
 
 }  // namespace
