@@ -8,8 +8,7 @@
 // Each column has a separate sum: a single float32 sum of a million squares loses 1e-4 of it, since
 // squares below its last place are rounded down more often than up.
 //
-// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only.
-// No parameters. No symmetry: every shift of the window is computed.
+// No symmetry: every shift of the window is computed.
 // Limits: each product waits for the previous addition, and both its values come from a different
 // cache line than the previous ones.
 #include "harness/variant.hpp"

@@ -52,12 +52,6 @@ struct BlockTile {
   static constexpr int spectrum = units * rounds * second * 32;
 };
 
-// Two of the `second` values of one lane in a spectrum. The pairs of all lanes are stored one after
-// the other.
-struct alignas(16) SpectrumPair {
-  Complex a, b;
-};
-
 // The position of a thread among the warps that share a tile.
 struct WarpPlace {
   int warp, warps, lane;

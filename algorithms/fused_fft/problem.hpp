@@ -9,6 +9,11 @@
 
 namespace xcorr::fused_fft {
 
+// Two neighbouring values, in one access of 16 bytes.
+struct alignas(16) SpectrumPair {
+  Complex a, b;
+};
+
 // Consecutive rows or columns of the circular result that belong to the window.
 struct Range {
   int first, count;

@@ -33,7 +33,7 @@ template <int kN>
 class SurfaceRows : TileRows<kN> {
   using T = BlockTile<kN>;
   using Rows = TileRows<kN>;
-  using Rows::each_row, Rows::first_row, Rows::my_, Rows::row, Rows::row_of_unit;
+  using Rows::each_row, Rows::first_row, Rows::my_, Rows::row, Rows::row_of_unit, Rows::twiddles_;
   static constexpr int kFirst = T::first, kSecond = T::second;
   static_assert(2 * T::pitch >= kN && T::row_pairs % 4 == 0);
 
@@ -79,7 +79,7 @@ class SurfaceRows : TileRows<kN> {
         for_each_constant<kFirst>([&](auto k) {
           constexpr int k1 = decltype(k)::value;
           v[k1] = slots.template at<k1>();
-          if constexpr (k1 > 0) v[k1] = v[k1] * Rows::twiddles_[kSecond * k1 + t];
+          if constexpr (k1 > 0) v[k1] = v[k1] * twiddles_[kSecond * k1 + t];
         });
         transform<kFirst, Direction::inverse>(v);
         take(y, t, v, got);

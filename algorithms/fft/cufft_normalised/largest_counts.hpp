@@ -149,10 +149,7 @@ __global__ void __launch_bounds__(kScoreThreads, 3) most_kernel(ScoreArguments a
     }
 #pragma unroll
     for (int k = 0; k < kOwners; ++k) {
-      for (int by = warp::kSize / 2; by > 0; by /= 2) {
-        const double other = warp::shuffle_xor(largest[k], by);
-        largest[k] = other > largest[k] ? other : largest[k];
-      }
+      largest[k] = largest_of_lanes(largest[k]);
       if (warp::lane() == 0) of_warp[k * kScoreWarps + own_warp] = largest[k];
     }
     block::barrier();

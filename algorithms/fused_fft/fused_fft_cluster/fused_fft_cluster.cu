@@ -4,17 +4,10 @@
 //
 // The kernel has three phases: rows, columns with the product, rows again, with a barrier of the
 // cluster between them. Between phases the image lies in the shared memory of the cluster's blocks;
-// each of them owns some columns. In the phases over rows a block transforms its share of the rows
-// and stores them to, or loads them from, the blocks that own the columns. The phase over columns
-// is local. The first right is transformed together with the left. The spectrum of the left then
-// stays for all rights of the cluster.
+// each of them owns some columns. The spectrum of the left stays for all rights of the cluster. For
+// n-to-m each right is transformed again for every left, unlike in fused_fft_lanes.
 //
-// Forms: all four; for n-to-m each right is transformed again for every left, unlike in
-// fused_fft_lanes. Any shape and window; fp32. No parameters. Compile time: the length, 64, 128,
-// 192, 256, 384 or 512: the shortest that both axes allow.
-//
-// Limits: compute capability 9.0. Clusters have 8 blocks, at length 512 they have 16. Not emulated.
-//
+// Limits: compute capability 9.0. Square transforms. Not emulated.
 // What limits it (H200): it is the fastest variant for no problem that was measured.
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_cluster/kernel.hpp"

@@ -15,19 +15,14 @@
 //   was, and the second one in the workspace.
 // - The largest output of each row is found in registers, while outputs are computed. The search
 //   for the second peak takes rows in the order of these and ends when none exceeds what it has
-//   found (scan.hpp). A surface is written only if the problem asks for it.
+//   found (scan.hpp).
 // - A first kernel makes the spectra of lefts (n-to-m: of all matrices), with two blocks for each.
 //
-// Forms: all four, any shape and window; fp32; results surface, peak without upsampling, peaks:k,
-// above:t:c (without a threshold of deviations) and sum (../row_results.hpp). Boundary circular if
-// matrices are square and their size is a length. No parameters. Compile time: the length of both
-// axes, 64, 256, 288 or 320: the shortest that both allow. 64 is for small problems and tests;
-// fused_fft_block is faster there.
+// Length 64 is for small problems and tests; fused_fft_block is faster there.
 //
 // Limits: a block has 136, 170 or 210 KiB of shared memory for lengths of 256, 288 and 320, so an
 // SM has one block. A pair takes one SM, so there should be at least as many pairs as SMs. In
 // n-to-m every pair reads the stored spectra of both matrices.
-//
 // What limits it (H200, estimate, docs/notebook/2026-11-peaks.md): issue slots and the pipe of
 // shared and global accesses, each about 24 us per pair of 256 x 256. Registers on sm_90: 96 at 64
 // and 256, 80 with 704 threads at 288, 124 at 320. No spills, except 4 bytes once per pair at 288.

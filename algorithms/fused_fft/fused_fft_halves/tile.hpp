@@ -64,10 +64,6 @@ struct HalvesTile {
   __device__ __forceinline__ static int row_of(int r) { return r + r / second * second; }
 };
 
-struct alignas(16) ValuePair {
-  Complex a, b;
-};
-
 // A half of a transform, by all threads of a block, which call every function together. The caller
 // puts barriers between the functions; there are none in them.
 template <int kN>

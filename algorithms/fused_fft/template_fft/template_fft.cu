@@ -8,21 +8,16 @@
 //   templates, in float64 from sums of strips of the frame (frame_statistics.hpp). It runs beside
 //   the kernel that makes the templates' spectra (frame_factors.hpp).
 // - A block processes one tile. It subtracts a pivot, the median of some of the tile's values, so
-//   that an offset costs no digits. Transform, product with the template's spectrum, inverse
-//   transform, score and the first largest score happen in shared memory.
-// - With several templates the block multiplies the tile's spectrum with one template's spectrum
-//   after the other. All of these spectra are read from the L2 cache.
+//   that an offset costs no digits. Transform, products, inverse transforms, scores and the first
+//   largest score happen in shared memory. The spectra of several templates come from the L2 cache.
 // - For the result peak the surface stays in the workspace. The largest output of each tile decides
 //   which few tiles the search for the second peak must read (tile_search.hpp).
 //
-// Forms: all four; shifts at which the frame (right) contains the template (left); scores product,
-// covariance, ncc and zncc; results surface and peak (parabola, gaussian); fp32.
-// Parameters, compile-time:
-//   tile  64, 128, 192   rows and columns of a transform, which gives (tile - template + 1)^2
-//                        outputs. An SM holds 6, 2 or 1 tiles of these sizes
+// A tile of n x n gives (n - template + 1)^2 outputs. An SM holds 6, 2 or 1 tiles of 64, 128
+// or 192.
+//
 // Limits: a template has at most 3/4 of the rows and columns of a tile. An infinity, a NaN or a
-// very large value spoils the outputs of its tile. The variant belongs to this family because its
-// transforms are those of fused_fft_block.
+// very large value spoils the outputs of its tile.
 #include <algorithm>
 #include <string>
 
