@@ -1,6 +1,6 @@
 // The 2D transform of a real matrix in place in shared memory, a "tile". A warp processes whole
-// rows or columns in both passes of a dimension, so that between these passes only the lanes of a
-// warp wait for each other. The caller synchronises the block between rows and columns.
+// rows or columns in both passes of a dimension. The caller synchronises the block between rows and
+// columns.
 //
 //   pass        reads                     transforms            writes
 //   load        matrix, rows with data    first(x) over s       tile, times twiddles

@@ -1,11 +1,6 @@
-// The last two passes of a tile (block_tile.hpp) whose result stays in the tile: the inverse
-// transforms of rows. The float32 outputs overwrite the spectra. Both real rows of a complex row
-// fit, since an output row has n numbers and the pitch of a tile's row is more than n / 2 complex
-// values.
-//
-//   pass        reads                     transforms            writes
-//   start       tile                      second(x) back        tile
-//   store       tile, times twiddles      first(x) back         tile: outputs; largest of each row
+// The last two passes of a tile (block_tile.hpp) whose outputs stay in the tile. The float32
+// outputs of both real rows overwrite a complex row of spectra: an output row has n numbers, and
+// the pitch of a tile's row is more than n / 2 complex values.
 #pragma once
 
 #include "algorithms/blocks/peaks.hpp"

@@ -1,6 +1,5 @@
-// The kernel of fused_fft_cluster: rows, columns with the product, and rows again, with a barrier
-// of the cluster between them. Each block owns some columns of an image. The phases over rows store
-// to, or load from, the blocks that own the columns.
+// The kernel of fused_fft_cluster. Each block owns some columns of an image. The phases over rows
+// store to, or load from, the blocks that own the columns.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +14,8 @@ namespace xcorr::fused_fft {
 // Groups of threads per block: one has the left while the other has the first right.
 constexpr int kGroups = 2;
 
-// Launch shape of a length: blocks per cluster, of which the hardware allows at most 16; max threads
-// per group, limited by registers; complex rows that a group has at a time.
+// Launch shape of a length: blocks per cluster, of which the hardware allows at most 16; max
+// threads per group, limited by registers; complex rows that a group has at a time.
 struct ClusterTuning {
   int blocks, most_threads, panel_rows;
 };

@@ -1,7 +1,6 @@
-// The 2D transform of a real matrix, cut at its two transpositions, for matrices that do not fit a
-// block: phases over rows, over columns, and over rows again. The blocks of a cluster share the
-// images (row spectra of a matrix) between the phases. Two real rows, second(y) apart, form one
-// complex row (README.md).
+// The 2D transform of a real matrix, cut at its two transpositions: phases over rows, over columns,
+// and over rows again. The blocks of a cluster share the images (row spectra of a matrix) between
+// the phases. Two real rows, second(y) apart, form one complex row (README.md).
 //
 // An image has ny rows of nx / 2 + second(x) / 2 complex elements; the phase over columns works in
 // place. Frequencies 0 .. nx / 2 of a complex row lie in row0, at their columns, and the negative

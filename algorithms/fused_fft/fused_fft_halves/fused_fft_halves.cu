@@ -92,7 +92,7 @@ class HalvesPlan final : public DevicePlan<float> {
                               : halves_kernel<kN, Work::pairs, 16>
                : small ? halves_kernel<kN, Work::stored_left, T::kept>
                       : halves_kernel<kN, Work::stored_left, 16>;
-    threads_ = threads_of_halves(kN, n_to_m ? Work::pairs : Work::stored_left);
+    threads_ = HalvesTuning<kN>::threads(n_to_m ? Work::pairs : Work::stored_left);
     const Index most = resident_blocks(reinterpret_cast<const void*>(kernel_), threads_, shared_);
     blocks_ = static_cast<unsigned>(std::min({most, q.pairs(), kMostBlocks}));
   }
@@ -104,7 +104,7 @@ class HalvesPlan final : public DevicePlan<float> {
     launches_.begin(call);
     call.phase("forward");
     launches_.run(halves_kernel<kN, Work::spectra, 16>, dim3(2 * spectra_),
-                  dim3(threads_of_halves(kN, Work::spectra)), halves_shared_bytes<kN>(0),
+                  dim3(HalvesTuning<kN>::threads(Work::spectra)), halves_shared_bytes<kN>(0),
                   call.stream, a_);
     call.phase("inverse");
     launches_.run(kernel_, dim3(blocks_), dim3(static_cast<unsigned>(threads_)), shared_,

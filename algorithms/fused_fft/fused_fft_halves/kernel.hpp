@@ -31,7 +31,7 @@ constexpr std::size_t halves_shared_bytes(std::size_t small_outputs) {
 // kKept: number of values, of each 16 of a column, that are computed; 16 if the window is not
 // small.
 template <int kN, Work kWork, int kKept>
-__global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
+__global__ void __launch_bounds__(HalvesTuning<kN>::threads(kWork), 1)
     halves_kernel(HalvesArguments a) {
   using T = HalvesTile<kN>;
   using Half = HalfTransform<kN>;

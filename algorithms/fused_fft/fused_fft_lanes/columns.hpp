@@ -1,5 +1,4 @@
-// Kernels of fused_fft_lanes over columns of images: only their spectra, or also the products and
-// the inverse transforms of pairs.
+// Kernels of fused_fft_lanes over columns of images.
 #pragma once
 
 #include <algorithm>

@@ -38,14 +38,10 @@ class PairPlan final : public DevicePlan<float> {
     static_cast<PairInputs&>(a_) = PairInputs(q, kN, kN);
     if (has_phase) a_.phase = PhaseWeights(q, kN * kN, 4);
     if (has_phase) a_.scale = 1;
-    a_.pairs = static_cast<std::uint32_t>(q.pairs());
-    a_.rights_of_left = Divider(q.pairs() / q.lefts);
-    a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
     a_.window = {a_.turn_y, a_.turn_x, a_.rows, a_.cols, 0};
     for (int x = 0; x < a_.cols.count; ++x) {
       a_.window.columns |= std::uint32_t{1} << (a_.cols.first + x + kN - a_.turn_x) % kN;
     }
-    a_.request = ResultRequest(q);
     kernel_ = has_phase                                      ? pair_kernel<PairScore::phase>
               : q.fields.score.kind == ScoreKind::covariance ? pair_kernel<PairScore::covariance>
                                                              : pair_kernel<PairScore::product>;
@@ -56,7 +52,6 @@ class PairPlan final : public DevicePlan<float> {
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     a_.set(call, problem_, arrays);
-    a_.request.out = call.out;
     launches_.begin(call);
     const dim3 threads(32 * kPairWarps);
     if (a_.request.kind != ResultKind::above) {

@@ -39,15 +39,11 @@ class WindowPlan final : public DevicePlan<float> {
     const bool folds = q.fields.boundary == Boundary::circular;
     const bool covariance = q.fields.score.kind == ScoreKind::covariance;
     static_cast<PairInputs&>(a_) = PairInputs(q, folds ? kN : kN / 2, kN);
-    a_.pairs = static_cast<std::uint32_t>(q.pairs());
-    a_.rights_of_left = Divider(q.pairs() / q.lefts);
-    a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
     a_.columns = WindowColumns(a_.cols);
-    a_.request = ResultRequest(q);
     kernel_ = kernel_of(folds, covariance, a_.whole && are_all(a_.rows) && are_all(a_.cols));
     // As many pairs per block as fit its shared memory, at least one.
     constexpr std::size_t kBytes = sizeof(Complex) * WindowShared::elements;
-    int pairs = folds ? kWindowPairs<true> : kWindowPairs<false>;
+    int pairs = folds ? WindowTuning<true>::pairs : WindowTuning<false>::pairs;
     while (pairs > 1 && static_cast<std::size_t>(pairs) * kBytes > shared_limit()) pairs /= 2;
     threads_ = static_cast<unsigned>(pairs * kPairThreads);
     shared_bytes_ = static_cast<std::size_t>(pairs) * kBytes;
@@ -58,7 +54,6 @@ class WindowPlan final : public DevicePlan<float> {
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     a_.set(call, problem_, arrays);
-    a_.request.out = call.out;
     launches_.begin(call);
     launches_.run(kernel_, dim3(blocks_), dim3(threads_), shared_bytes_, call.stream, a_);
   }
