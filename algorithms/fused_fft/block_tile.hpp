@@ -59,13 +59,13 @@ struct WarpPlace {
 
 // The complex rows of a tile, for the warps that share it.
 template <int kN>
-class TileRows {
+class BlockRows {
   using T = BlockTile<kN>;
   static constexpr int kFirst = T::first, kSecond = T::second, kHalf = T::half;
 
  public:
   // `twiddles` holds w_n^(k1 t) at second * k1 + t, with the sign of the inverse.
-  __device__ __forceinline__ TileRows(Complex* tile, const Complex* twiddles, WarpPlace my)
+  __device__ __forceinline__ BlockRows(Complex* tile, const Complex* twiddles, WarpPlace my)
       : tile_(tile), twiddles_(twiddles), my_(my) {}
 
  protected:
@@ -165,10 +165,10 @@ class TileRows {
 };
 
 template <int kN>
-class BlockTransform : TileRows<kN> {
+class BlockTransform : BlockRows<kN> {
   using T = BlockTile<kN>;
   using L = typename T::L;
-  using Rows = TileRows<kN>;
+  using Rows = BlockRows<kN>;
   using Rows::each_row, Rows::first_row, Rows::my_, Rows::row, Rows::tile_, Rows::twiddles_;
   using typename Rows::RowSlots;
   static constexpr int kFirst = T::first, kSecond = T::second, kHalf = T::half;

@@ -25,10 +25,10 @@ struct TileSurface {
 };
 
 template <int kN>
-class SurfaceRows : TileRows<kN> {
+class SurfaceRows : BlockRows<kN> {
   using T = BlockTile<kN>;
-  using Rows = TileRows<kN>;
-  using Rows::each_row, Rows::first_row, Rows::my_, Rows::row, Rows::row_of_unit, Rows::twiddles_;
+  using Rows = BlockRows<kN>;
+  using Rows::each_row, Rows::first_row, Rows::my_, Rows::row, Rows::row_of_unit;
   static constexpr int kFirst = T::first, kSecond = T::second;
   static_assert(2 * T::pitch >= kN && T::row_pairs % 4 == 0);
 
@@ -70,11 +70,12 @@ class SurfaceRows : TileRows<kN> {
         const int y = first_row(q);
         const auto got = before(y, t);
         const typename Rows::RowSlots slots(row(y), t);
+        const Complex* const twiddles = Rows::twiddles_ + t;
         Complex v[kFirst];
         for_each_constant<kFirst>([&](auto k) {
           constexpr int k1 = decltype(k)::value;
           v[k1] = slots.template at<k1>();
-          if constexpr (k1 > 0) v[k1] = v[k1] * twiddles_[kSecond * k1 + t];
+          if constexpr (k1 > 0) v[k1] = v[k1] * twiddles[kSecond * k1];
         });
         transform<kFirst, Direction::inverse>(v);
         take(y, t, v, got);
