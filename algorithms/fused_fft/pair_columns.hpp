@@ -150,14 +150,14 @@ __device__ __forceinline__ void remove_rests(Complex (&v)[32]) {
 
 // For smaller matrices, one side (the real or the imaginary part): subtracts a value inside the
 // matrix. Values outside stay 0.
-template <float Complex::*kPart>
+template <float Complex::* kPart>
 __device__ __forceinline__ void subtract_inside(int rows, int cols, float value, int lane,
                                                 Complex (&v)[32]) {
   const int inside = opaque(lane) < cols ? rows : 0;
 #pragma unroll
   for (int y = 0; y < 32; ++y) v[y].*kPart -= y < inside ? value : 0.0f;
 }
-template <float Complex::*kPart>
+template <float Complex::* kPart>
 __device__ __forceinline__ void remove_mean(int rows, int cols, float over, int lane,
                                             Complex (&v)[32]) {
   float sum = v[0].*kPart;

@@ -38,7 +38,7 @@ struct Source {
 // Stores one part of v, which is columns t + step * s of row y, to the outputs of the window.
 template <int kCount>
 __device__ __forceinline__ void store_row(Range rows, Range cols, int y, int t,
-                                          const Complex (&v)[kCount], float Complex::*part,
+                                          const Complex (&v)[kCount], float Complex::* part,
                                           float* out, int step) {
   if (!rows.has(y)) return;
   float* to = out + (y - rows.first) * cols.count + (t - cols.first);

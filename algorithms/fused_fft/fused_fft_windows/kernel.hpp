@@ -123,10 +123,7 @@ __device__ __forceinline__ PairScale scale_of(Complex squares, const FoldedSide&
     return warp::reduce_add(sum);
   };
   return pair_scale(
-      squares,
-      [&] {
-        return Complex{largest(left), largest(right)};
-      },
+      squares, [&] { return Complex{largest(left), largest(right)}; },
       [&](const PairScale& by) {
         return Complex{scaled_squares(left, by.left), scaled_squares(right, by.right)};
       });
@@ -147,7 +144,7 @@ __device__ __forceinline__ void multiply_half(const Complex (&v)[32], int mirror
   };
   for_each_constant<16>([&](auto index) {
     constexpr int j = decltype(index)::value;
-    product[j] = value(std::integral_constant < int, kOdd ? 2 * j : j > {});
+    product[j] = value(std::integral_constant<int, kOdd ? 2 * j : j>{});
   });
   if constexpr (!kOdd) {
     const Complex last = value(std::integral_constant<int, 16>{});

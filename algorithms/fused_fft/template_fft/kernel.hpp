@@ -267,7 +267,7 @@ __device__ __forceinline__ LaneTop write_scores(const TemplateFftArguments& a,
       },
       [&](int y, int t, const Complex(&v)[kFirst], const LaneFactors<kN>& factor) {
         PeakPlace most = no_place();
-        const auto write_row = [&](int row, float Complex::*part, const float(&of_row)[kFirst]) {
+        const auto write_row = [&](int row, float Complex::* part, const float (&of_row)[kFirst]) {
           const int first = place(row, t), left = row < rows ? cols - t : 0;
           float* const to = surface + first;
           each_output_back<kN>(cols, [&](auto index) {
