@@ -3,24 +3,21 @@
 // adds the sum to the output with one atomic addition. The grid is lines x Y0. Derived from
 // autocorr_cuda_simple.
 //
-// As in the paper: the grid, the two lines, threads over X0, one addition per thread. Beyond the
-// paper: any R (chunks of shifts if a block has too few threads), lines of any length (panels of
-// 256 columns), several lines per block if there are fewer than 256 shifts, and mirrored rows of
-// negative Y0 if the window has both halves. The first value of each parameter is the paper's.
+// Beyond the paper: any R (chunks of shifts if a block has too few threads), lines of any length
+// (panels of 256 columns), several lines per block if there are fewer than 256 shifts, and mirrored
+// rows of negative Y0 if the window has both halves. The first value of each parameter is the
+// paper's.
 //
-// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only.
-// Parameters, compile-time:
-//   shifts_per_thread  1, 4, 8  neighbouring X0 per thread. With 1 a product needs one access to
-//                               shared memory, and a fourth of an access for the pixel at x. With 8
-//                               the right line slides through registers: 64 products for 4 accesses
-//                               of 16 bytes
-//   sums  float, integer        float: additions in float32 for all data. integer: the paper's
-//                               exact additions of 32-bit integers, for panels whose values are
-//                               whole numbers with magnitudes of at most 255. The kernel tests
-//                               every value that it loads, and adds other panels in float32
-// Parameters, run-time:
-//   lines_per_thread  1, 4, 16  lines that a thread sums before its addition: with more lines fewer
-//                               additions and fewer blocks
+// shifts_per_thread  neighbouring X0 per thread. With 1 a product needs one access to shared
+//                    memory, and a fourth of an access for the pixel at x. With 8 the right line slides
+//                    through registers: 64 products for 4 accesses of 16 bytes
+// sums               float: additions in float32. integer: the paper's exact additions of 32-bit
+//                    integers, for panels whose values are whole numbers with magnitudes of at most
+//                    255. The kernel tests every value that it loads, and adds other panels in
+//                    float32
+// lines_per_thread   lines that a thread sums before its addition: with more lines fewer additions
+//                    and fewer blocks
+//
 // Integers: products of 8-bit values and their sums over 256 columns are exact in float32.
 // Therefore the same instructions compute them, and the results are added to 32-bit integers. The
 // paper adds all lines into one 32-bit integer. At shift 0 an image of 1500 x 750 exceeds 2^32 if
@@ -31,7 +28,6 @@
 // What limits it: with 1 shift per thread, 5 accesses to shared memory for 4 products, so that at
 // most a fifth of the FMA rate is possible; with 8, one issue slot in seven that is no product,
 // products with zeros beside the image, and two barriers per panel.
-#include <array>
 #include <limits>
 
 #include "algorithms/autocorrelation/line_sums.hpp"
@@ -120,9 +116,11 @@ __global__ void __launch_bounds__(kFinishThreads)
 
 using Kernel = void (*)(LineTasks, Integers, const float*, float*, int*);
 template <bool kWhole>
-const std::array<ShiftsKernel<Kernel>, 3> kKernels = {{{1, autocorr_cuda_line_kernel<1, kWhole>},
-                                                       {4, autocorr_cuda_line_kernel<4, kWhole>},
-                                                       {8, autocorr_cuda_line_kernel<8, kWhole>}}};
+Kernel line_kernel(const Params& params) {
+  return kernel_of<Kernel>(autocorr_cuda_line_kernel<1, kWhole>,
+                           autocorr_cuda_line_kernel<4, kWhole>,
+                           autocorr_cuda_line_kernel<8, kWhole>, params);
+}
 
 class LinePlan final : public DevicePlan<float> {
  public:
@@ -130,8 +128,7 @@ class LinePlan final : public DevicePlan<float> {
       : DevicePlan(request.problem, true),
         tasks_(tasks_of(request)),
         integers_(request.problem, tasks_),
-        kernel_(
-            kernel_of(adds_integers(request) ? kKernels<true> : kKernels<false>, request.params)),
+        kernel_((adds_integers(request) ? line_kernel<true> : line_kernel<false>)(request.params)),
         whole_(adds_integers(request) ? static_cast<int*>(request.workspace) : nullptr) {}
 
   static std::size_t workspace_bytes(const PlanRequest& request) {
@@ -186,9 +183,7 @@ XCORR_VARIANT({
     .same_only = true,
     .supports = supports,
     .workspace_bytes = LinePlan::workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<LinePlan>(request);
-    },
+    .plan = make_plan<LinePlan>,
 });
 
 }  // namespace

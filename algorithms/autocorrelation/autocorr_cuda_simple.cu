@@ -4,8 +4,7 @@
 // read-only path, which has the same cache. Each line has a separate sum, as each column has in
 // autocorr_simple.
 //
-// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only.
-// No parameters: a block is 32 shifts sx wide and 4 shifts sy high. No symmetry.
+// A block is 32 shifts sx wide and 4 shifts sy high. No symmetry.
 // Limits: at most 2^31 - 1 rows and columns. A product needs two loads from the L1 cache. Half a
 // plane up to R = 100 has 20,301 shifts, fewer than the threads that a GPU holds, and each of them
 // sums a million products one after the other.
@@ -67,9 +66,7 @@ XCORR_VARIANT({
     .forms = {Form::one_to_one, Form::n_to_mn},
     .same_only = true,
     .supports = [](const PlanRequest& request) { return indices_fit(request.problem); },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<SimplePlan>(request);
-    },
+    .plan = make_plan<SimplePlan>,
 });
 
 }  // namespace

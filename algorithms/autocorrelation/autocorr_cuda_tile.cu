@@ -1,24 +1,20 @@
 // Register tiles over both directions of shifts: a thread has 8 neighbouring sx of 4 neighbouring
 // sy, 32 sums. A thread of autocorr_cuda_two_kernels has shifts of one row only. Here a right row
 // in shared memory serves 4 rows of shifts. Derived from autocorr_cuda_two_kernels; the second
-// kernel is the same.
+// kernel is the same. The order of all additions is fixed on a device.
 //
-// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only. The order of
-// all additions is fixed on a device.
-// Parameters, run-time:
-//   threads          128, 256, 512  max threads of a block: an SM has registers for 512 in total
-//   rows_per_thread  8, 24, 48      max rows of a tile per thread
-// Four steps:
-//   1. A kernel copies the image into the workspace with rows of whole vectors of 16 bytes.
-//   2. A thread walks down the rows of 8 left columns (tile_sums.hpp): 256 products for 6 accesses
-//      to shared memory. Meanwhile the next tile is copied asynchronously.
-//   3. A block takes an equal share of the rows of all tasks. At the end of a task, or after
-//      kTilesOfASum tiles, the threads of a block add their sums for the same shifts, and the block
-//      writes one value for each shift of the task. This bounds the number of products per float32
-//      sum.
-//   4. A last kernel adds the values of the blocks, and mirrors rows.
-// The host chooses the octets of sx per block and the division of a tile among threads by the
-// number of instructions (tile_tasks.hpp).
+// 1. A kernel copies the image into the workspace with rows of whole vectors of 16 bytes.
+// 2. A thread walks down the rows of 8 left columns (tile_sums.hpp): 256 products for 6 accesses
+//    to shared memory. Meanwhile the next tile is copied asynchronously.
+// 3. A block takes an equal share of the rows of all tasks. At the end of a task, or after
+//    kTilesOfASum tiles, the threads of a block add their sums for the same shifts, and the block
+//    writes one value for each shift of the task. This bounds the number of products per float32
+//    sum.
+// 4. A last kernel adds the values of the blocks, and mirrors rows.
+//
+// `threads` and `rows_per_thread` are maxima: an SM has registers for 512 threads in total. The
+// host chooses the octets of sx per block and the division of a tile among threads by the number of
+// instructions (tile_tasks.hpp).
 // Limits: at most 2^20 rows and columns; compute capability 8.0 (asynchronous copies). An infinity
 // or a NaN may reach outputs whose overlaps do not contain it.
 // What limits it: the FMA rate. 2.5 % of the issue slots read shared memory. Products with zeros
@@ -199,9 +195,7 @@ XCORR_VARIANT({
     .same_only = true,
     .supports = supports,
     .workspace_bytes = TilePlan::workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<TilePlan>(request);
-    },
+    .plan = make_plan<TilePlan>,
 });
 
 }  // namespace

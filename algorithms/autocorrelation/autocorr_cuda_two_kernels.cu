@@ -1,19 +1,13 @@
 // The earlier program of the ISS paper (section 2.2), for GPUs without atomic additions: the line
 // kernel writes its sums to global memory, and a second kernel adds them. Derived from
 // autocorr_cuda_line, from which only the addition differs. "This leads to an overall decrease in
-// performance of 25 %."
+// performance of 25 %." The order of all additions is fixed. The paper has one shift and one line
+// per thread.
 //
-// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only. The order of
-// all additions is fixed.
-// Parameters, compile-time:
-//   shifts_per_thread  1, 4, 8   neighbouring X0 per thread; 1 in the paper
-// Parameters, run-time:
-//   lines_per_thread   1, 4, 16  lines that a thread sums before it writes; 1 in the paper
 // The sums of a row of shifts are (lines / lines of a block) x shifts values. The workspace holds
 // up to 2^26 values, and the two kernels run in turns over as many rows as fit.
-// Limits: an infinity or a NaN may reach outputs whose overlaps do not contain it. What limits it:
-// the limits of the line kernel; in addition, a value is written and read for each sum of a block.
-#include <array>
+// Limits: those of the line kernel; in addition, a value is written and read for each sum of a
+// block. An infinity or a NaN may reach outputs whose overlaps do not contain it.
 #include <limits>
 
 #include "algorithms/autocorrelation/line_sums.hpp"
@@ -78,9 +72,6 @@ __global__ void __launch_bounds__(kSumThreads)
 }
 
 using Kernel = void (*)(LineTasks, Turn, const float*, float*);
-const std::array<ShiftsKernel<Kernel>, 3> kKernels = {{{1, autocorr_cuda_two_kernels_lines<1>},
-                                                       {4, autocorr_cuda_two_kernels_lines<4>},
-                                                       {8, autocorr_cuda_two_kernels_lines<8>}}};
 
 class TwoKernelsPlan final : public DevicePlan<float> {
  public:
@@ -88,7 +79,9 @@ class TwoKernelsPlan final : public DevicePlan<float> {
       : DevicePlan(request.problem),
         tasks_(tasks_of(request)),
         tasks_of_a_turn_(of_a_turn(tasks_)),
-        kernel_(kernel_of(kKernels, request.params)),
+        kernel_(kernel_of<Kernel>(autocorr_cuda_two_kernels_lines<1>,
+                                  autocorr_cuda_two_kernels_lines<4>,
+                                  autocorr_cuda_two_kernels_lines<8>, request.params)),
         values_(static_cast<float*>(request.workspace)) {}
 
   static std::size_t workspace_bytes(const PlanRequest& request) {
@@ -137,9 +130,7 @@ XCORR_VARIANT({
     .same_only = true,
     .supports = line_support,
     .workspace_bytes = TwoKernelsPlan::workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<TwoKernelsPlan>(request);
-    },
+    .plan = make_plan<TwoKernelsPlan>,
 });
 
 }  // namespace

@@ -3,8 +3,6 @@
 // multiplied are contiguous in memory and stay in the L1 cache for all X0. If the window has both
 // halves, C2D(X0, Y0) = C2D(-X0, -Y0) leaves half of the Y0 to compute.
 //
-// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only.
-// No parameters. One thread.
 // Limits: each product waits for the previous addition, since the order of the additions of a line
 // is fixed and the compiler may not change it.
 #include "algorithms/autocorrelation/line_loops.hpp"

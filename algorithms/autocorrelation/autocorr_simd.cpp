@@ -6,11 +6,8 @@
 // SIMD: vector types of GCC and Clang, compiled once per instruction set (AVX-512, AVX2 + FMA, and
 // the baseline of the architecture: SSE2, NEON) and chosen at run time.
 //
-// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only. The order of
-// the additions of an output is the same for any number of threads.
-// Parameters, run-time:
-//   threads  1, all  threads divide the rows of shifts. The paper's text has one thread, and in
-//                    addition OpenMP over images
+// Threads divide the rows of shifts. The paper's text has one thread, and in addition OpenMP over
+// images. The order of the additions of an output is the same for any number of threads.
 // Limits: two loads per product, so that the load units limit the time; cpu_row_streaming keeps
 // blocks of outputs in registers.
 #include <algorithm>

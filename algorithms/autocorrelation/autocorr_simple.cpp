@@ -8,8 +8,7 @@
 // Each column has a separate sum: a single float32 sum of a million squares loses 1e-4 of it, since
 // squares below its last place are rounded down more often than up.
 //
-// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only.
-// No parameters. No symmetry: every shift of the window is computed.
+// No symmetry: every shift of the window is computed.
 // Limits: each product waits for the previous addition, and both its values come from a different
 // cache line than the previous ones.
 #include "harness/variant.hpp"
@@ -55,9 +54,7 @@ XCORR_VARIANT({
     .source = "ISS paper, section 4.1",
     .forms = {Form::one_to_one, Form::n_to_mn},
     .same_only = true,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<SimplePlan>(request);
-    },
+    .plan = make_plan<SimplePlan>,
 });
 
 }  // namespace

@@ -1,12 +1,7 @@
-// Device code of the line kernels (ISS paper, section 4.3). A block has two lines of the image in
-// shared memory, y and y + sy, and a thread sums their products for its shifts sx over a panel of
-// columns. All threads read the same pixel at x; the pixels at x + sx of neighbouring threads are
-// neighbours.
-//
-// In the paper a thread has one shift. It then reads shared memory once per product, and in
-// addition the pixel at x, four of which are one access. With kShifts neighbouring shifts a thread
-// keeps the part of the right line that slides past its shifts in registers: for kShifts x kShifts
-// products it reads kShifts new pixels.
+// Device code of the line kernels (ISS paper, section 4.3). All threads of a line read the same
+// pixel at x; the pixels at x + sx of neighbouring threads are neighbours. In the paper a thread
+// has one shift. With kShifts neighbouring shifts it keeps the part of the right line that slides
+// past its shifts in registers: for kShifts x kShifts products it reads kShifts new pixels.
 #pragma once
 
 #include "algorithms/autocorrelation/line_tasks.hpp"

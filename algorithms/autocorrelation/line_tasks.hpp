@@ -2,8 +2,6 @@
 // sy, threads over the shifts sx. Set on the host, passed to kernels by value.
 #pragma once
 
-#include <array>
-
 #include "algorithms/autocorrelation/mirrored_rows.hpp"
 #include "algorithms/blocks/plan.hpp"
 
@@ -87,18 +85,11 @@ struct LineTasks {
   std::size_t shared_bytes;
 };
 
-// A kernel for `shifts` neighbouring shifts per thread.
+// The kernel of the parameter shifts_per_thread, from those for 1, 4 and 8.
 template <typename Kernel>
-struct ShiftsKernel {
-  int shifts;
-  Kernel kernel;
-};
-template <typename Kernel, std::size_t kCount>
-Kernel kernel_of(const std::array<ShiftsKernel<Kernel>, kCount>& kernels, const Params& params) {
+Kernel kernel_of(Kernel one, Kernel four, Kernel eight, const Params& params) {
   const int shifts = params.get_int("shifts_per_thread");
-  return std::find_if(kernels.begin(), kernels.end(),
-                      [&](const ShiftsKernel<Kernel>& one) { return one.shifts == shifts; })
-      ->kernel;
+  return shifts == 1 ? one : shifts == 4 ? four : eight;
 }
 
 inline std::vector<Axis> line_axes() {

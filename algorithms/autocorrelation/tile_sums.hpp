@@ -1,8 +1,7 @@
 // Device code of autocorr_cuda_tile: copies of a tile and the sums of a thread.
 //
-// A thread walks down the rows of its 8 (or 4) left columns. For each row it reads 8 left and 16
-// right pixels. It keeps the right pixels of the last 4 rows, which belong to its 4 sy, in
-// registers: 256 products for 6 accesses of 16 bytes.
+// A thread walks down the rows of its 8 left columns. For each row it reads 8 left and 16 right
+// pixels. It keeps the right pixels of the last 4 rows, which belong to its 4 sy, in registers.
 //
 // In shared memory the even vectors of 4 pixels of a right row are in one half and the odd vectors
 // in the other. The threads of neighbouring octets then read neighbouring vectors in different

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "harness/problem/problem.hpp"
 
@@ -14,16 +15,19 @@ inline Index padded_size(Index left, Index right, Shifts shifts) {
   return std::max({left, right, right - shifts.first, left + shifts.last});
 }
 
+// Whether `n` has no other prime factors.
+inline bool is_smooth(Index n, std::initializer_list<Index> primes = {2, 3, 5, 7}) {
+  for (const Index prime : primes) {
+    while (n % prime == 0) n /= prime;
+  }
+  return n == 1;
+}
+
 // The smallest 2^a 3^b 5^c 7^d that is at least `n`; a multiple of 4 above 16, because SIMD and
 // real transforms need even lengths.
 inline Index smooth_size(Index n) {
   for (Index size = n;; ++size) {
-    if (n > 16 && size % 4 != 0) continue;
-    Index rest = size;
-    for (const Index prime : {2, 3, 5, 7}) {
-      while (rest % prime == 0) rest /= prime;
-    }
-    if (rest == 1) return size;
+    if ((n <= 16 || size % 4 == 0) && is_smooth(size)) return size;
   }
 }
 

@@ -60,9 +60,10 @@ inline unsigned grid_extent(Index count) {
 inline bool fits_shared(std::size_t bytes) {
   return bytes <= kSharedWithoutAsking || bytes <= shared_limit();
 }
-// Yes, or why not. `what` names the data in the memory.
-inline Support shared_fits(const std::string& what, std::size_t bytes) {
-  if (fits_shared(bytes)) return yes();
+// Yes, or why not. `what` names the data in the memory. `asks` queries the device for any size,
+// since the emulation's limit may be lower than that of every GPU.
+inline Support shared_fits(const std::string& what, std::size_t bytes, bool asks = false) {
+  if (asks ? bytes <= shared_limit() : fits_shared(bytes)) return yes();
   return no(what + ": " + std::to_string(bytes) + " bytes of shared memory, and a block has " +
             std::to_string(shared_limit()));
 }

@@ -11,13 +11,6 @@
 
 namespace xcorr::fft {
 
-inline bool is_smooth(Index n) {
-  for (Index prime : {2, 3, 5, 7}) {
-    while (n % prime == 0) n /= prime;
-  }
-  return n == 1;
-}
-
 // The smooth length of at least `least` with the lowest cost. cuFFT is slower for radices above 3
 // and for lengths that are not multiples of 4.
 inline Index cufft_size(Index least) {
@@ -45,10 +38,7 @@ enum class Transform {
 };
 
 // The length of equal parts of `n` of at most `most` each.
-inline Index balanced(Index n, Index most) {
-  const Index parts = (n + most - 1) / most;
-  return (n + parts - 1) / parts;
-}
+inline Index balanced(Index n, Index most) { return ceil_div(n, ceil_div(n, most)); }
 
 struct Rectangle {
   Index lefts, rights;  // rights per left

@@ -5,11 +5,10 @@
 // real left matrix is linear, so that the real and the imaginary part of the output are the two
 // outputs, and no spectrum is unpacked.
 //
-// A slot is the place of one transform in a batch. The first left_slots slots of a chunk are for
-// lefts, the next right_slots for rights. Rights and pairs are in runs (the rights of one left
-// matrix), so that a rectangle of lefts and rights is a chunk in every form. Slots beyond the valid
-// part of a chunk are zero in the input and skipped in the output. Either all rows of a slot are
-// contiguous, or (`by_rows`) row y of all slots is.
+// A slot is the place of one transform in a batch: lefts come first, then rights. Rights and pairs
+// are in runs (the rights of one left matrix), so that a rectangle of lefts and rights is a chunk
+// in every form. Slots beyond the valid part of a chunk are zero in the input and skipped in the
+// output. Either all rows of a slot are contiguous, or (`by_rows`) row y of all slots is.
 #pragma once
 
 #include "harness/variant.hpp"

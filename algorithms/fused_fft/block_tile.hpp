@@ -1,6 +1,6 @@
 // The 2D transform of a real matrix in place in shared memory, a "tile". A warp processes whole
-// rows or columns in both passes of a dimension, so that between these passes only the lanes of a
-// warp wait for each other. The caller synchronises the block between rows and columns.
+// rows or columns in both passes of a dimension. The caller synchronises the block between rows and
+// columns.
 //
 //   pass        reads                     transforms            writes
 //   load        matrix, rows with data    first(x) over s       tile, times twiddles
@@ -52,52 +52,144 @@ struct BlockTile {
   static constexpr int spectrum = units * rounds * second * 32;
 };
 
-// Two of the `second` values of one lane in a spectrum. The pairs of all lanes are stored one after
-// the other.
-struct alignas(16) SpectrumPair {
-  Complex a, b;
-};
-
 // The position of a thread among the warps that share a tile.
 struct WarpPlace {
   int warp, warps, lane;
 };
 
+// The complex rows of a tile, for the warps that share it.
 template <int kN>
-class BlockTransform {
+class BlockRows {
   using T = BlockTile<kN>;
-  using L = typename T::L;
   static constexpr int kFirst = T::first, kSecond = T::second, kHalf = T::half;
 
  public:
   // `twiddles` holds w_n^(k1 t) at second * k1 + t, with the sign of the inverse.
-  __device__ __forceinline__ BlockTransform(Complex* tile, const Complex* twiddles, WarpPlace my)
+  __device__ __forceinline__ BlockRows(Complex* tile, const Complex* twiddles, WarpPlace my)
       : tile_(tile), twiddles_(twiddles), my_(my) {}
 
-  // Transforms the rows of a matrix to their spectra Z.
-  __device__ __forceinline__ void forward_rows(const Source& from) const {
-    const int pairs = row_pairs(from.rows);
+ protected:
+  // Where value (k1, t) of a complex row lies, for a lane that has value t of each k1.
+  struct RowSlots {
+    __device__ __forceinline__ RowSlots(Complex* row0, int t)
+        : straight_(row0 + t), split_(row0 + t + (t < kHalf ? 0 : T::partner - kHalf)) {}
+    template <int k1>
+    __device__ __forceinline__ Complex& at() const {
+      if constexpr (k1 == 0) return split_[0];
+      if constexpr (2 * k1 == kFirst) return split_[kHalf];
+      if constexpr (2 * k1 < kFirst) return straight_[T::block * k1];
+      return straight_[T::partner + T::block * (kFirst - k1)];
+    }
+
+   private:
+    Complex *straight_, *split_;
+  };
+  // Where it lies for a lane that has all t of one k1.
+  struct RowBlock {
+    __device__ __forceinline__ RowBlock(Complex* row0, int k1) {
+      const int block = k1 == 0            ? 0
+                        : 2 * k1 == kFirst ? kHalf
+                        : 2 * k1 < kFirst  ? T::block * k1
+                                           : T::block * (kFirst - k1) + T::partner;
+      low_ = row0 + block;
+      high_ = low_ + (k1 == 0 || 2 * k1 == kFirst ? T::partner - kHalf : 0);
+    }
+    __device__ __forceinline__ Complex& operator[](int t) const {
+      return t < kHalf ? low_[t] : high_[t];
+    }
+
+   private:
+    Complex *low_, *high_;
+  };
+
+  // The number of complex rows that contain any of the first `rows` real rows. first_row(q) is the
+  // first real row of complex row q.
+  static __device__ __forceinline__ int row_pairs(int rows) {
+    const int rest = rows % (2 * kSecond);
+    return rows / (2 * kSecond) * kSecond + (rest < kSecond ? rest : kSecond);
+  }
+  static __device__ __forceinline__ int first_row(int q) { return 2 * q - q % kSecond; }
+  __device__ __forceinline__ Complex* row(int y) const {
+    return tile_ + y * T::pitch + y / kSecond * (T::partner - kSecond * T::pitch);
+  }
+
+  // Units of rows: four consecutive complex rows, or two rows that are two apart, so that the lanes
+  // of a warp access all banks.
+  static __device__ __forceinline__ int units_of(int pairs) {
+    return ceil_div(pairs, 4) * (4 / T::rows_of_unit);
+  }
+  static __device__ __forceinline__ int row_of_unit(int unit, int i) {
+    return T::rows_of_unit == 4 ? 4 * unit + i : unit / 2 * 4 + unit % 2 + 2 * i;
+  }
+  // Calls f(number of a complex row, t) for the rows of a unit.
+  template <typename F>
+  __device__ __forceinline__ void each_row(int unit, F f) const {
+    constexpr int kTogether = 32 / kSecond;
+    const int part = my_.lane / kSecond;
+    const int mine = kTogether == 4 ? part % 2 * 2 + part / 2 : part;
 #pragma unroll 1
-    for (int unit = my_.warp; unit < units_of(pairs); unit += my_.warps) {
-      if (from.cols <= kN / 2) {
+    for (int i = 0; i < T::rows_of_unit; i += kTogether) {
+      f(row_of_unit(unit, i + mine), my_.lane % kSecond);
+    }
+  }
+  // Transforms of length `second` in the rows of a unit for which wanted(number, y of row0): a lane
+  // has all t of one k1.
+  template <Direction kWay, typename Wanted>
+  __device__ __forceinline__ void transform_blocks(int unit, Wanted wanted) const {
+#pragma unroll 1
+    for (int task = my_.lane; task < T::rows_of_unit * kFirst; task += 32) {
+      const int q = row_of_unit(unit, task % T::rows_of_unit);
+      int k1 = task / T::rows_of_unit;
+      // These two are swapped to avoid bank conflicts.
+      if (T::rows_of_unit == 2 && (k1 == 6 || k1 == 8)) k1 = 14 - k1;
+      const int y = first_row(q);
+      if (!wanted(q, y)) continue;
+      Complex* const row0 = row(y);
+      const RowBlock slots(row0, k1);
+      Complex v[kSecond];
+#pragma unroll
+      for (int t = 0; t < kSecond; ++t) v[t] = slots[t];
+      transform<kSecond, kWay>(v);
+#pragma unroll
+      for (int t = 0; t < kSecond; ++t) slots[t] = v[t];
+      if (kWay == Direction::forward && k1 == 0) {  // 0 and nx / 2 are their own partners
+        row0[T::partner + T::special] = v[0];
+        row0[T::special] = v[kHalf];
+      }
+    }
+  }
+
+  Complex* tile_;
+  const Complex* twiddles_;
+  WarpPlace my_;
+};
+
+template <int kN>
+class BlockTransform : BlockRows<kN> {
+  using T = BlockTile<kN>;
+  using L = typename T::L;
+  using Rows = BlockRows<kN>;
+  using Rows::each_row, Rows::first_row, Rows::my_, Rows::row, Rows::tile_, Rows::twiddles_;
+  using typename Rows::RowSlots;
+  static constexpr int kFirst = T::first, kSecond = T::second, kHalf = T::half;
+
+ public:
+  using Rows::Rows;
+
+  // Transforms the rows of a matrix to their spectra Z. Source, or a type like it, is the matrix.
+  template <typename Matrix>
+  __device__ __forceinline__ void forward_rows(const Matrix& from) const {
+    const int pairs = Rows::row_pairs(from.rows);
+#pragma unroll 1
+    for (int unit = my_.warp; unit < Rows::units_of(pairs); unit += my_.warps) {
+      if (Matrix::kMayBeHalf && from.cols <= kN / 2) {
         load<kFirst / 2>(unit, pairs, from);
       } else {
         load<kFirst>(unit, pairs, from);
       }
       warp::barrier();
-      each_block(unit, pairs, [&](int, Complex* row0, int k1) {
-        const RowBlock slots(row0, k1);
-        Complex v[kSecond];
-#pragma unroll
-        for (int t = 0; t < kSecond; ++t) v[t] = slots[t];
-        transform<kSecond, Direction::forward>(v);
-#pragma unroll
-        for (int t = 0; t < kSecond; ++t) slots[t] = v[t];
-        if (k1 == 0) {  // frequencies 0 and nx / 2 are their own partners
-          row0[T::partner + T::special] = v[0];
-          row0[T::special] = v[kHalf];
-        }
-      });
+      Rows::template transform_blocks<Direction::forward>(unit,
+                                                          [&](int q, int) { return q < pairs; });
     }
   }
 
@@ -140,16 +232,9 @@ class BlockTransform {
   // Writes the rows x columns of the circular result to `out`, dense.
   __device__ __forceinline__ void inverse_rows(Range rows, Range cols, float* out) const {
 #pragma unroll 1
-    for (int unit = my_.warp; unit < units_of(T::row_pairs); unit += my_.warps) {
-      each_block(unit, T::row_pairs, [&](int y, Complex* row0, int k1) {
-        if (!rows.has(y) && !rows.has(y + kSecond)) return;
-        const RowBlock slots(row0, k1);
-        Complex v[kSecond];
-#pragma unroll
-        for (int t = 0; t < kSecond; ++t) v[t] = slots[t];
-        transform<kSecond, Direction::inverse>(v);
-#pragma unroll
-        for (int t = 0; t < kSecond; ++t) slots[t] = v[t];
+    for (int unit = my_.warp; unit < Rows::units_of(T::row_pairs); unit += my_.warps) {
+      Rows::template transform_blocks<Direction::inverse>(unit, [&](int q, int y) {
+        return q < T::row_pairs && (rows.has(y) || rows.has(y + kSecond));
       });
       warp::barrier();
       Complex w[kFirst];
@@ -173,85 +258,11 @@ class BlockTransform {
   }
 
  private:
-  // Where value (k1, t) of a complex row lies, for a lane that has value t of each k1.
-  struct RowSlots {
-    __device__ __forceinline__ RowSlots(Complex* row0, int t)
-        : straight_(row0 + t), split_(row0 + t + (t < kHalf ? 0 : T::partner - kHalf)) {}
-    template <int k1>
-    __device__ __forceinline__ Complex& at() const {
-      if constexpr (k1 == 0) return split_[0];
-      if constexpr (2 * k1 == kFirst) return split_[kHalf];
-      if constexpr (2 * k1 < kFirst) return straight_[T::block * k1];
-      return straight_[T::partner + T::block * (kFirst - k1)];
-    }
-
-   private:
-    Complex *straight_, *split_;
-  };
-  // Where it lies for a lane that has all t of one k1.
-  struct RowBlock {
-    __device__ __forceinline__ RowBlock(Complex* row0, int k1) {
-      const int block = k1 == 0            ? 0
-                        : 2 * k1 == kFirst ? kHalf
-                        : 2 * k1 < kFirst  ? T::block * k1
-                                           : T::block * (kFirst - k1) + T::partner;
-      low_ = row0 + block;
-      high_ = low_ + (k1 == 0 || 2 * k1 == kFirst ? T::partner - kHalf : 0);
-    }
-    __device__ __forceinline__ Complex& operator[](int t) const {
-      return t < kHalf ? low_[t] : high_[t];
-    }
-
-   private:
-    Complex *low_, *high_;
-  };
   // Offsets of a column in even blocks of rows, and of its mirror in odd blocks.
   struct Column {
     int even, odd, frequency;
   };
 
-  // The number of complex rows that contain any of the first `rows` real rows. first_row(q) is the
-  // first real row of complex row q.
-  static __device__ __forceinline__ int row_pairs(int rows) {
-    const int rest = rows % (2 * kSecond);
-    return rows / (2 * kSecond) * kSecond + (rest < kSecond ? rest : kSecond);
-  }
-  static __device__ __forceinline__ int first_row(int q) { return 2 * q - q % kSecond; }
-  __device__ __forceinline__ Complex* row(int y) const {
-    return tile_ + y * T::pitch + y / kSecond * (T::partner - kSecond * T::pitch);
-  }
-
-  // Units of rows: four consecutive complex rows, or two rows that are two apart.
-  static __device__ __forceinline__ int units_of(int pairs) {
-    return ceil_div(pairs, 4) * (4 / T::rows_of_unit);
-  }
-  static __device__ __forceinline__ int row_of_unit(int unit, int i) {
-    return T::rows_of_unit == 4 ? 4 * unit + i : unit / 2 * 4 + unit % 2 + 2 * i;
-  }
-  // Calls f(number of a complex row, t) for the rows of a unit.
-  template <typename F>
-  __device__ __forceinline__ void each_row(int unit, F f) const {
-    constexpr int kTogether = 32 / kSecond;
-    const int part = my_.lane / kSecond;
-    const int mine = kTogether == 4 ? part % 2 * 2 + part / 2 : part;
-#pragma unroll 1
-    for (int i = 0; i < T::rows_of_unit; i += kTogether) {
-      f(row_of_unit(unit, i + mine), my_.lane % kSecond);
-    }
-  }
-  // Calls f(y of row0, row0, k1) for the rows of a unit.
-  template <typename F>
-  __device__ __forceinline__ void each_block(int unit, int pairs, F f) const {
-#pragma unroll 1
-    for (int task = my_.lane; task < T::rows_of_unit * kFirst; task += 32) {
-      const int q = row_of_unit(unit, task % T::rows_of_unit);
-      int k1 = task / T::rows_of_unit;
-      // These two are swapped to avoid bank conflicts.
-      if (T::rows_of_unit == 2 && (k1 == 6 || k1 == 8)) k1 = 14 - k1;
-      const int y = first_row(q);
-      if (q < pairs) f(y, row(y), k1);
-    }
-  }
   // Calls f(column, j, round) for j = 0 .. kCount - 1 of each column of a unit.
   template <int kCount, bool kByParity, typename F>
   __device__ __forceinline__ void each_of_unit(int unit, F f) const {
@@ -282,20 +293,20 @@ class BlockTransform {
   }
 
   // Loads rows and transforms over s; inputs from s = kInputs on are zero.
-  template <int kInputs>
-  __device__ __forceinline__ void load(int unit, int pairs, const Source& from) const {
+  template <int kInputs, typename Matrix>
+  __device__ __forceinline__ void load(int unit, int pairs, const Matrix& from) const {
     each_row(unit, [&](int q, int t) {
       if (q >= pairs) return;
       const int y = first_row(q);
       const bool both = y + kSecond < from.rows;
-      const float* data = from.data + y * from.cols + t;
-      const float* partner = data + (both ? kSecond * from.cols : 0);
+      const float* data = from.data + from.below(y) + t;
+      const float* partner = data + (both ? from.below(kSecond) : 0);
       Complex v[kFirst];
 #pragma unroll
       for (int s = 0; s < kInputs; ++s) {
         const bool inside = t + kSecond * s < from.cols;
-        v[s].re = inside ? data[kSecond * s] : 0.0f;
-        v[s].im = inside && both ? partner[kSecond * s] : 0.0f;
+        v[s].re = inside ? from.value(data[kSecond * s]) : 0.0f;
+        v[s].im = inside && both ? from.value(partner[kSecond * s]) : 0.0f;
       }
       transform<kFirst, Direction::forward, kInputs>(v);
       const RowSlots slots(row(y), t);
@@ -350,10 +361,6 @@ class BlockTransform {
       }
     });
   }
-
-  Complex* tile_;
-  const Complex* twiddles_;
-  WarpPlace my_;
 };
 
 }  // namespace xcorr::fused_fft

@@ -2,34 +2,29 @@
 // this project with the library's. cuFFTDx consists of headers in the Python package nvidia-mathdx;
 // a build that does not find them leaves this file out. Beyond the paper.
 //
-// The library is used at the level of a block, where it chooses radices, roots (its tables, and
-// powers of them) and the exchange between threads. The threads of a transform hold a whole row or
-// column in natural order before and after it: `first` threads have one transform, and thread t has
-// elements t + first * i. One complex description serves rows and columns. Everything else is as in
-// fused_fft_block:
+// The library is used at the level of a block, where it chooses radices, roots and the exchange
+// between threads. A transform has a whole row or column in natural order before and after it:
+// thread t of `first` threads has elements t + first * i. Everything else is as in fused_fft_block:
 //
 // - Two real rows, `first` apart, form one complex row Z. A thread of a column has Z[k] and Z[-k]
 //   and separates the two rows. So a tile is n / 2 rows of n. Column k of 0 .. n / 2 alone uses
 //   elements k and n - k of every row, and the inverse packs in place.
-// - Product and both directions of a column are one pass in registers. Rows without data are left
-//   out. Phases in the left's spectrum rotate the window. Forms are the same.
+// - Product and both directions of a column are one pass in registers.
 //
 // A tile is read and written four times in place of nine. But the library's exchanges, in separate
 // memory, add eight times, with two barriers of the block per transform (four at 128). The library
 // has no transforms of inputs that are half zeros, and none of 48 on several threads.
 //
-// Parameters, run time:
-//   left_spectrum         shared: beside the tile, one launch. workspace: two launches.
-//   right_mats_per_block  1, 4: tiles whose rows and columns share the rounds of a block.
-// Compile time: the length, 32, 64, 96, 128 or 192.
+// left_spectrum         shared: beside the tile, one launch. workspace: two launches.
+// right_mats_per_block  tiles whose rows and columns share the rounds of a block.
 //
-// Limits: those of fused_fft_block; the tile and the library's exchange must fit the shared memory
-// of a block (219 KB at 192). Not emulated.
-//
+// Limits: the tile and the library's exchange must fit the shared memory of a block (219 KB at
+// 192). Not emulated.
 // What limits it: barriers and exchanges of the library; it takes 1.7 to 2.0 times as long as
 // fused_fft_block on an H200. Registers on sm_90: 56 to 64 up to length 64, 95 at 128, 119 at 96
 // and 192, no spills.
-// Its types for matrix products, which are not used here, would need CUTLASS.
+//
+// cuFFTDx's types for matrix products, which are not used here, would need CUTLASS.
 #define CUFFTDX_DISABLE_CUTLASS_DEPENDENCY
 #include <cufftdx.hpp>
 
@@ -289,16 +284,18 @@ std::size_t shared_bytes(Index tiles, bool shared_left) {
                                                                   (shared_left ? S::spectrum : 0));
 }
 
-template <typename S>
+template <int kN>
 class VendorPlan final : public DevicePlan<float> {
+  using S = Square<kN>;
+
  public:
   explicit VendorPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     const bool n_to_m = q.form == Form::n_to_m;
     const Index tiles = tiles_of(request), m = q.pairs() / q.lefts;
     auto* const roots = static_cast<Complex*>(request.workspace);
-    store_root_tables<Length<S::n>, Length<S::n>>(roots, request.stream);
-    static_cast<FusedProblem&>(a_) = FusedProblem(q, S::n, S::n, roots);
+    store_root_tables<Length<kN>, Length<kN>>(roots, request.stream);
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, kN, kN, roots);
     a_.spectra = roots + 4 * kRootTable;
     a_.lefts = static_cast<std::uint32_t>(q.lefts);
     a_.items = static_cast<std::uint32_t>(q.pairs());
@@ -377,12 +374,6 @@ std::size_t workspace_bytes(const PlanRequest& request) {
          });
 }
 
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return with_shape(request, [&](auto shape) -> std::unique_ptr<Plan> {
-    return std::make_unique<VendorPlan<decltype(shape)>>(request);
-  });
-}
-
 XCORR_VARIANT({
     .summary = "fused_fft_block with cuFFTDx, the vendor's transforms inside kernels",
     .parent = "fused_fft_block",
@@ -393,7 +384,7 @@ XCORR_VARIANT({
     .emulated = false,
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .plan = Squares::plan<VendorPlan>,
 });
 
 }  // namespace

@@ -45,6 +45,12 @@ struct Lengths {
   static auto with(int n, F f) {
     return with_one<kN...>(n, f);
   }
+  // The .plan of a variant whose plan is PlanOf<n>, n being the length of square transforms.
+  template <template <int> typename PlanOf>
+  static std::unique_ptr<Plan> plan(const PlanRequest& request) {
+    return with(square(request.problem),
+                [&](auto length) { return make_plan<PlanOf<decltype(length)::n>>(request); });
+  }
 
  private:
   template <int kFirst, int... kRest, typename F>

@@ -3,6 +3,9 @@
 // frames), the loads, and the removal of means.
 #pragma once
 
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/pairs.hpp"
+#include "algorithms/blocks/peaks.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "harness/variant.hpp"
 
@@ -28,18 +31,27 @@ struct PairInputs : FusedProblem {
         whole(q.left == Shape{n, n} && q.right == q.left),
         wraps(q.fields.boundary == Boundary::circular && q.right == Shape{n / 2, n / 2}),
         over_left(1.0f / static_cast<float>(q.left.size())),
-        over_right(1.0f / static_cast<float>(q.right.size())) {}
+        over_right(1.0f / static_cast<float>(q.right.size())),
+        pairs(static_cast<std::uint32_t>(q.pairs())),
+        rights_of_left(rights_of_a_left(q)),
+        rights_back(static_cast<std::uint32_t>(device::rights_back(q))),
+        request(q) {}
 
   void set(const Call& call, const Problem& q, const Arrays<float>& arrays) {
     FusedProblem::set(arrays);
     left_view = view(call.left_view, q.left);
     right_view = view(call.right_view, q.right);
+    request.out = call.out;
   }
 
   bool whole = false;  // both matrices are n x n
   bool wraps = false;  // circular matrices of n / 2 x n / 2
   PairView left_view, right_view;
   float over_left = 0, over_right = 0;  // 1 / number of elements
+  std::uint32_t pairs = 0;
+  Divider rights_of_left;
+  std::uint32_t rights_back = 0;  // the right of pair p of left l is p - l * rights_back
+  ResultRequest request;
 
  private:
   static PairView view(const View& of, const Shape& shape) {

@@ -1,14 +1,12 @@
 // A pair of matrices that share a complex transform, left + i right, of which a lane has a column
-// in registers. The left is scaled to the norm of the right by a power of two, and the outputs are
-// scaled back.
+// in registers. The left is scaled to the norm of the right by a power of two, which changes no
+// digit, and the outputs are scaled back.
 //
 // The rounding errors of such a transform are in proportion to the larger side. If the left is 1e6
 // times as large as the right, the computed spectrum of the right is mostly errors of the left's.
 // With similar norms the errors of an output are in proportion to the product of both norms, as
-// with separate transforms. A power of two changes no digit.
-//
-// Norms that differ by less than a factor of two stay as they are. That is the usual case for two
-// images of one scene; it costs only the sums of squares.
+// with separate transforms. Norms that differ by less than a factor of two, as those of two images
+// of one scene, stay as they are.
 #pragma once
 
 #include <bit>

@@ -9,6 +9,11 @@
 
 namespace xcorr::fused_fft {
 
+// Two neighbouring values, in one access of 16 bytes.
+struct alignas(16) SpectrumPair {
+  Complex a, b;
+};
+
 // Consecutive rows or columns of the circular result that belong to the window.
 struct Range {
   int first, count;
@@ -19,6 +24,13 @@ struct Range {
 
 // An input matrix.
 struct Source {
+  // Whether it may fill at most half of the padded length.
+  static constexpr bool kMayBeHalf = true;
+
+  // Offset of `count` rows.
+  __device__ __forceinline__ int below(int count) const { return count * cols; }
+  __device__ __forceinline__ float value(float stored) const { return stored; }
+
   const float* data;
   int rows, cols;
 };

@@ -2,12 +2,11 @@
 // output of each row is known. Each lane has at most one row of the surface and its largest output,
 // (y, top). y is beyond the last row if the lane has none, and top is NaN if the row has no number.
 //
-// - peaks:k finds the local maxima in their order. A row's largest output is an upper bound of its
-//   local maxima. A warp searches its rows from the largest bound on, until no bound exceeds the
-//   largest local maximum that it has found. The first of all warps is the next peak. After that
-//   its row may have another local maximum, of at most the same value.
-// - above searches the rows whose largest output reaches the threshold.
-// - sum adds in float64, in an order that depends on the shape alone.
+// peaks:k finds the local maxima in their order. A row's largest output is an upper bound of its
+// local maxima. A warp searches its rows from the largest bound on, until no bound exceeds the
+// largest local maximum that it has found. The first of all warps is the next peak. After that its
+// row may have another local maximum, of at most the same value. sum adds in float64, in an order
+// that depends on the shape alone.
 #pragma once
 
 #include "algorithms/blocks/peaks.hpp"

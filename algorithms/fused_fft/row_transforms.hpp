@@ -4,25 +4,9 @@
 // scale of the product undoes that). Frequencies 0 and n / 2 are real.
 #pragma once
 
-#include "algorithms/blocks/short_transforms.hpp"
+#include "algorithms/blocks/coprime_transforms.hpp"
 
 namespace xcorr::fused_fft {
-
-// cos(2 pi k / n) in float64.
-constexpr double cosine_of(int k, int n) {
-  k = (k % n + n) % n;
-  if (2 * k > n) k = n - k;
-  if (4 * k > n) return -cosine_of(n / 2 - k, n);
-  const double x = 2 * 3.14159265358979323846 * k / n;
-  double sum = 0, term = 1;
-  for (int i = 1; i < 24; i += 2) {
-    sum += term;
-    term *= -x * x / (i * (i + 1));
-  }
-  return sum;
-}
-constexpr float root_re(int k, int n) { return static_cast<float>(cosine_of(k, n)); }
-constexpr float root_im(int k, int n) { return static_cast<float>(cosine_of(4 * k - n, 4 * n)); }
 
 // v times w_n^k, with the sign of the exponent of kWay.
 template <Direction kWay, int k, int kN>

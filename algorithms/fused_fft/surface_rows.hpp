@@ -1,11 +1,6 @@
-// The last two passes of a tile (block_tile.hpp) whose result stays in the tile: the inverse
-// transforms of rows. The float32 outputs overwrite the spectra. Both real rows of a complex row
-// fit, since an output row has n numbers and the pitch of a tile's row is more than n / 2 complex
-// values.
-//
-//   pass        reads                     transforms            writes
-//   start       tile                      second(x) back        tile
-//   store       tile, times twiddles      first(x) back         tile: outputs; largest of each row
+// The last two passes of a tile (block_tile.hpp) whose outputs stay in the tile. The float32
+// outputs of both real rows overwrite a complex row of spectra: an output row has n numbers, and
+// the pitch of a tile's row is more than n / 2 complex values.
 #pragma once
 
 #include "algorithms/blocks/peaks.hpp"
@@ -30,16 +25,15 @@ struct TileSurface {
 };
 
 template <int kN>
-class SurfaceRows {
+class SurfaceRows : BlockRows<kN> {
   using T = BlockTile<kN>;
-  using L = typename T::L;
-  static constexpr int kFirst = T::first, kSecond = T::second, kHalf = T::half;
+  using Rows = BlockRows<kN>;
+  using Rows::each_row, Rows::first_row, Rows::my_, Rows::row, Rows::row_of_unit;
+  static constexpr int kFirst = T::first, kSecond = T::second;
   static_assert(2 * T::pitch >= kN && T::row_pairs % 4 == 0);
 
  public:
-  // `twiddles` is the table that BlockTransform takes.
-  __device__ __forceinline__ SurfaceRows(Complex* tile, const Complex* twiddles, WarpPlace my)
-      : tile_(tile), twiddles_(twiddles), my_(my) {}
+  using Rows::Rows;
 
   // Computes the rows of the window in the tile. tops[y] becomes the largest output of row y of the
   // window, NaN if no output is a number. Returns whether this lane has met an output of the window
@@ -70,74 +64,27 @@ class SurfaceRows {
         wanted = wanted || rows.has(y) || rows.has(y + kSecond);
       }
       if (!wanted) continue;
-      start(unit);
+      Rows::template transform_blocks<Direction::inverse>(unit, [](int, int) { return true; });
       warp::barrier();
-      constexpr int kTogether = 32 / kSecond;
-      const int part = my_.lane / kSecond, t = my_.lane % kSecond;
-      const int mine = kTogether == 4 ? part % 2 * 2 + part / 2 : part;
-#pragma unroll 1
-      for (int i = 0; i < T::rows_of_unit; i += kTogether) {
-        const int y = first_row(row_of_unit(unit, i + mine));
+      each_row(unit, [&](int q, int t) {
+        const int y = first_row(q);
         const auto got = before(y, t);
+        const typename Rows::RowSlots slots(row(y), t);
+        const Complex* const twiddles = Rows::twiddles_ + t;
         Complex v[kFirst];
-        load(row(y), t, v);
+        for_each_constant<kFirst>([&](auto k) {
+          constexpr int k1 = decltype(k)::value;
+          v[k1] = slots.template at<k1>();
+          if constexpr (k1 > 0) v[k1] = v[k1] * twiddles[kSecond * k1];
+        });
         transform<kFirst, Direction::inverse>(v);
         take(y, t, v, got);
-      }
+      });
     }
   }
 
  private:
-  // Units of rows, as in BlockTransform: four consecutive complex rows, or two that are two apart,
-  // so that the lanes of a warp access all banks.
   static constexpr int kUnits = T::row_pairs / T::rows_of_unit;
-  static __device__ __forceinline__ int row_of_unit(int unit, int i) {
-    return T::rows_of_unit == 4 ? 4 * unit + i : unit / 2 * 4 + unit % 2 + 2 * i;
-  }
-  static __device__ __forceinline__ int first_row(int q) { return 2 * q - q % kSecond; }
-  __device__ __forceinline__ Complex* row(int y) const {
-    return tile_ + y * T::pitch + y / kSecond * TileSurface<kN>::kGap;
-  }
-
-  // Transforms of length second: a lane has all t of one k1.
-  __device__ __forceinline__ void start(int unit) const {
-#pragma unroll 1
-    for (int task = my_.lane; task < T::rows_of_unit * kFirst; task += 32) {
-      int k1 = task / T::rows_of_unit;
-      // These two are swapped to avoid bank conflicts.
-      if (T::rows_of_unit == 2 && (k1 == 6 || k1 == 8)) k1 = 14 - k1;
-      Complex* const row0 = row(first_row(row_of_unit(unit, task % T::rows_of_unit)));
-      const int block = k1 == 0            ? 0
-                        : 2 * k1 == kFirst ? kHalf
-                        : 2 * k1 < kFirst  ? T::block * k1
-                                           : T::block * (kFirst - k1) + T::partner;
-      Complex* const low = row0 + block;
-      Complex* const high = low + (k1 == 0 || 2 * k1 == kFirst ? T::partner - kHalf : 0);
-      Complex v[kSecond];
-#pragma unroll
-      for (int t = 0; t < kSecond; ++t) v[t] = (t < kHalf ? low : high)[t];
-      transform<kSecond, Direction::inverse>(v);
-#pragma unroll
-      for (int t = 0; t < kSecond; ++t) (t < kHalf ? low : high)[t] = v[t];
-    }
-  }
-
-  // Loads value t of each k1, times its twiddle.
-  __device__ __forceinline__ void load(const Complex* row0, int t, Complex (&v)[kFirst]) const {
-    const Complex* const straight = row0 + t;
-    const Complex* const split = straight + (t < kHalf ? 0 : T::partner - kHalf);
-    for_each_constant<kFirst>([&](auto k) {
-      constexpr int k1 = decltype(k)::value;
-      if constexpr (k1 == 0) {
-        v[k1] = split[0];
-      } else {
-        const Complex value = 2 * k1 == kFirst  ? split[kHalf]
-                              : 2 * k1 < kFirst ? straight[T::block * k1]
-                                                : straight[T::partner + T::block * (kFirst - k1)];
-        v[k1] = value * twiddles_[kSecond * k1 + t];
-      }
-    });
-  }
 
   // Stores outputs t + second * s of rows y and y + second, by all lanes of a warp together.
   __device__ __forceinline__ bool store(Range rows, Range cols, int y, int t,
@@ -164,10 +111,6 @@ class SurfaceRows {
     if (t == 0 && has_odd) tops[y + kSecond - rows.first] = top_odd;
     return (has_even && zero_even != 0) || (has_odd && zero_odd != 0);
   }
-
-  Complex* tile_;
-  const Complex* twiddles_;
-  WarpPlace my_;
 };
 
 }  // namespace xcorr::fused_fft

@@ -10,15 +10,8 @@
 //   are real, as one complex column;
 // - if the window has both halves of the plane, half of the rows are mirror images of the others.
 //
-// A call is three kernels (kernels.hpp). Transforms are passes of 3 to 16 values in registers
-// (passes.hpp).
+// lengths  smooth: 2^a 3^b 5^c of least cost; power: a power of two
 //
-// Forms: one-to-one, n-to-mn (several images, each with itself); fp32; same=yes only.
-// Parameters:
-//   columns  2, 4              per block, compile-time
-//   lengths  smooth, power     run-time: 2^a 3^b 5^c of least cost, or a power of two
-// Phases: forward (rows), hadamard (both transforms of columns), inverse (rows back). Images are
-// processed in chunks of 32 MiB of spectra, at least one image.
 // Limits: the columns of a block, twice, must fit in shared memory. On an H200 the sum of rows and
 // the largest sy of the window is at most 3072 (columns=4) or 6400 (columns=2), the sum of columns
 // and the largest sx at most 12,800; for larger problems see cufft. An infinity or a NaN may reach
@@ -136,9 +129,7 @@ XCORR_VARIANT({
     .same_only = true,
     .supports = supports,
     .workspace_bytes = FftPlan::workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<FftPlan>(request);
-    },
+    .plan = make_plan<FftPlan>,
 });
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/padding.hpp"
 #include "algorithms/device/cuda.hpp"
 #include "harness/problem/problem.hpp"
 
@@ -98,11 +99,7 @@ inline Passes choose_passes(Index least, Lengths lengths) {
   }
   Index best_cost = std::numeric_limits<Index>::max();
   for (Index n = std::max<Index>(9, least); 2 * n < best_cost; ++n) {
-    Index rest = n;
-    for (const Index prime : {2, 3, 5}) {
-      while (rest % prime == 0) rest /= prime;
-    }
-    if (rest != 1) continue;
+    if (!device::is_smooth(n, {2, 3, 5})) continue;
     const Passes passes = passes_of(n);
     if (passes.count > 0 && n * passes.count < best_cost) {
       best = passes;

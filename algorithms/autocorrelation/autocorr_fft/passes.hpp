@@ -8,56 +8,10 @@
 #include <type_traits>
 
 #include "algorithms/autocorrelation/autocorr_fft/lengths.hpp"
-#include "algorithms/blocks/short_transforms.hpp"
+#include "algorithms/blocks/coprime_transforms.hpp"
 #include "algorithms/device/cuda.hpp"
 
 namespace xcorr::autocorrelation {
-
-__device__ __forceinline__ void transform5(Complex (&v)[5]) {
-  constexpr float kCosine1 = 0.30901699437494742410f, kSine1 = 0.95105651629515357212f;
-  constexpr float kCosine2 = -0.80901699437494742410f, kSine2 = 0.58778525229247312917f;
-  const Complex sum1 = v[1] + v[4], sum2 = v[2] + v[3];
-  const Complex turned1 = quarter_turn<Direction::forward>(v[1] - v[4]);
-  const Complex turned2 = quarter_turn<Direction::forward>(v[2] - v[3]);
-  const Complex even1 = {v[0].re + kCosine1 * sum1.re + kCosine2 * sum2.re,
-                         v[0].im + kCosine1 * sum1.im + kCosine2 * sum2.im};
-  const Complex even2 = {v[0].re + kCosine2 * sum1.re + kCosine1 * sum2.re,
-                         v[0].im + kCosine2 * sum1.im + kCosine1 * sum2.im};
-  const Complex odd1 = {kSine1 * turned1.re + kSine2 * turned2.re,
-                        kSine1 * turned1.im + kSine2 * turned2.im};
-  const Complex odd2 = {kSine2 * turned1.re - kSine1 * turned2.re,
-                        kSine2 * turned1.im - kSine1 * turned2.im};
-  v[0] = v[0] + sum1 + sum2;
-  v[1] = even1 + odd1;
-  v[4] = even1 - odd1;
-  v[2] = even2 + odd2;
-  v[3] = even2 - odd2;
-}
-
-// Replaces v by its transform, in natural order.
-template <int kRadix>
-__device__ __forceinline__ void short_transform(Complex (&v)[kRadix]) {
-  if constexpr (kRadix == 3) {
-    transform3<Direction::forward>(v[0], v[1], v[2]);
-  } else if constexpr (kRadix == 5) {
-    transform5(v);
-  } else if constexpr (kRadix == 10) {
-    // Good's algorithm: n = 5 a + 2 b modulo 10; frequency k is k % 2 of a and k % 5 of b.
-    Complex halves[2][5];
-#pragma unroll
-    for (int b = 0; b < 5; ++b) {
-      const Complex even = v[2 * b], odd = v[(2 * b + 5) % 10];
-      halves[0][b] = even + odd;
-      halves[1][b] = even - odd;
-    }
-    transform5(halves[0]);
-    transform5(halves[1]);
-#pragma unroll
-    for (int k = 0; k < 10; ++k) v[k] = halves[k % 2][k % 5];
-  } else {
-    transform<kRadix, Direction::forward>(v);
-  }
-}
 
 // One pass over kColumns transforms: value read(place, column) and write(place, column, value),
 // with the places of struct Pass. All threads of the block call it. It contains no barrier.
@@ -84,7 +38,7 @@ __device__ __forceinline__ void run_pass(const Pass& pass, const Complex* __rest
         v[k] = v[k] * w[k];
       }
     }
-    short_transform<kRadix>(v);
+    short_transform<kRadix, Direction::forward>(v);
 #pragma unroll
     for (int k = 0; k < kRadix; ++k) write(to + k * pass.before, column, v[k]);
   }

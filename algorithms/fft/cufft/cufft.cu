@@ -3,44 +3,40 @@
 //
 // - Padded sizes are smooth, 2^a 3^b 5^c 7^d, and depend on the window (`padded_size`); those of
 //   cufft_paper are 2h x 2w.
-// - Two right matrices of one left are the real and the imaginary part of one complex matrix.
-//   Correlation with a real matrix is linear, so that conj(left) * (right0 + i right1) holds both
-//   outputs, and nothing is unpacked. A complex transform moves fewer bytes than two real
-//   transforms and has no odd last element per row (measured: 0.76 to 0.88 of their time).
+// - Two right matrices of one left are the real and the imaginary part of one complex matrix
+//   (geometry.hpp). A complex transform moves fewer bytes than two real transforms and has no odd
+//   last element per row (measured: 0.76 to 0.88 of their time).
 // - Rows of padding are not transformed (transform=complex_rows).
 // - One kernel multiplies all pairs of a chunk and scales them. Padding and the definition's layout
 //   are one kernel each, or parts of the transforms. All of them access 16 bytes at a time.
 // - Plans have fixed batches: forward plans over lefts and rights in one buffer, inverse plans over
 //   pairs. A problem with more than `chunk_mib` of spectra runs in equal chunks (rectangles of
-//   lefts and rights), so that the workspace is bounded. With the smaller value a chunk stays in
-//   the L2 cache from its product to its output.
-// - All launches of a call are replayed as one CUDA graph.
+//   lefts and rights), so that the workspace is bounded.
 //
-// Parameters, run time:
-//   callbacks  none:   pad, forward, hadamard, inverse and crop are separate launches.
-//              layout: the forward transform loads from the unpadded inputs and the inverse
-//                      transform stores into the outputs, through callbacks that NVRTC compiles
-//                      (callbacks.hpp) and cuFFT links into its kernels while it plans (part of
-//                      plan_us). Two launches less, but slower transforms: faster where launches
-//                      take most of the time. Always with real transforms and small chunks.
-//   transform  real: one matrix per transform. complex: two rights per transform. complex_rows: the
-//              same, with separate transforms of rows and columns. The complex ones have no point
-//              if a left has one right.
-//   chunk_mib  32 (L2 cache), 1024. 1024 has no point where 32 needs only one chunk.
-//   launch     stream: one launch after the other. graph: replayed. If pointers differ from those
-//              of the previous call, the graph is recorded again. A call with marked phases is not
-//              replayed.
+// callbacks  none:   pad, forward, hadamard, inverse and crop are separate launches.
+//            layout: the forward transform loads from the unpadded inputs and the inverse transform
+//                    stores into the outputs, through callbacks that NVRTC compiles (callbacks.hpp)
+//                    and cuFFT links into its kernels while it plans (part of plan_us). Two
+//                    launches less, but slower transforms: faster where launches take most of
+//                    the time. Always with real transforms and small chunks.
+// transform  real: one matrix per transform. complex: two rights per transform. complex_rows: the
+//            same, with separate transforms of rows and columns. The complex ones have no point if
+//            a left has one right.
+// chunk_mib  With 32 a chunk stays in the L2 cache from its product to its output. 1024 has no
+//            point where 32 needs only one chunk.
+// launch     stream: one launch after the other. graph: all launches of a call are replayed as one
+//            CUDA graph. If pointers differ from those of the previous call, it is recorded again.
+//            A call with marked phases is not replayed.
 //
-// Problems with fields: with boundary circular a transform has the shape of the matrices, whatever
-// its prime factors. The scores covariance and phase have additional, slow kernels in float64
-// between the launches above (scores.hpp). All of this only with callbacks=none and transform=real.
+// With boundary circular a transform has the shape of the matrices, whatever its prime factors. The
+// scores covariance and phase have additional, slow kernels in float64 between the launches above
+// (scores.hpp).
 //
 // n-to-m transforms each matrix once if all spectra fit in kAllSpectraBytes. Otherwise, and in the
 // other forms, each chunk transforms its lefts and rights.
 //
-// Forms: all four, any shapes, any window; fp32 and fp64. Phases: forward, hadamard, inverse;
-// kernels of padding and layout are `rest`. Limits: a chunk is at least one slot of pairs, so that
-// a huge transform can exceed chunk_mib. A short left with a very long right is padded to the
+// Kernels of padding and layout are phase `rest`. Limits: a chunk is at least one slot of pairs, so
+// that a huge transform can exceed chunk_mib. A short left with a very long right is padded to the
 // length of the right (no overlap-save). Not emulated.
 #include <algorithm>
 #include <cstring>
@@ -280,23 +276,6 @@ class CufftPipeline final : public Plan {
   Replay replay_;
 };
 
-template <typename T>
-Support supports_as(const PlanRequest& request) {
-  const FftChunks at = chunks<T>(request);
-  const FftGeometry& g = at.g;
-  if (std::max({g.rows, g.cols, g.rows * g.pitch / 2 * std::max(g.input_slots(), g.pair_slots)}) >
-      std::numeric_limits<int>::max()) {
-    return no("a transform longer than 2^31 - 1, or 32 GiB of spectra in a chunk of one pair");
-  }
-  if (g.pack == 2 && g.pair_pitch == 1) return no("no two right matrices share a left one");
-  if (g.by_rows && g.rows == 1) return no("one row: the same as transform=complex");
-  if (chunk_mib(request) > kChunkMib[0] &&
-      chunks<T>(request, kChunkMib[0]).single(request.problem)) {
-    return no("one chunk already at chunk_mib=" + std::to_string(kChunkMib[0]));
-  }
-  return yes();
-}
-
 Support supports(const PlanRequest& request) {
   if (!request.problem.is_plain() &&
       (uses_callbacks(request) || transform(request) != Transform::real)) {
@@ -309,23 +288,34 @@ Support supports(const PlanRequest& request) {
     }
     if (!LtoCompiler::instance().problem().empty()) return no(LtoCompiler::instance().problem());
   }
-  return with_scalar(request.precision,
-                     [&](auto scalar) { return supports_as<decltype(scalar)>(request); });
-}
-
-template <typename T>
-std::size_t workspace_as(const PlanRequest& request) {
-  const FftChunks at = chunks<T>(request);
-  Workspace workspace(nullptr);
-  const CufftMemory<T> memory(request.problem, at, workspace);
-  workspace.take<char>(static_cast<Index>(uses_callbacks(request) ? reserved_for_callbacks<T>(at.g)
-                                                                  : cufft_work_bytes<T>(at.g)));
-  return workspace.bytes();
+  return with_scalar(request.precision, [&](auto scalar) {
+    using T = decltype(scalar);
+    const FftChunks at = chunks<T>(request);
+    const FftGeometry& g = at.g;
+    if (std::max({g.rows, g.cols, g.rows * g.pitch / 2 * std::max(g.input_slots(), g.pair_slots)}) >
+        std::numeric_limits<int>::max()) {
+      return no("a transform longer than 2^31 - 1, or 32 GiB of spectra in a chunk of one pair");
+    }
+    if (g.pack == 2 && g.pair_pitch == 1) return no("no two right matrices share a left one");
+    if (g.by_rows && g.rows == 1) return no("one row: the same as transform=complex");
+    if (chunk_mib(request) > kChunkMib[0] &&
+        chunks<T>(request, kChunkMib[0]).single(request.problem)) {
+      return no("one chunk already at chunk_mib=" + std::to_string(kChunkMib[0]));
+    }
+    return yes();
+  });
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {
-  return with_scalar(request.precision,
-                     [&](auto scalar) { return workspace_as<decltype(scalar)>(request); });
+  return with_scalar(request.precision, [&](auto scalar) {
+    using T = decltype(scalar);
+    const FftChunks at = chunks<T>(request);
+    Workspace workspace(nullptr);
+    const CufftMemory<T> memory(request.problem, at, workspace);
+    workspace.take<char>(static_cast<Index>(
+        uses_callbacks(request) ? reserved_for_callbacks<T>(at.g) : cufft_work_bytes<T>(at.g)));
+    return workspace.bytes();
+  });
 }
 
 XCORR_VARIANT({

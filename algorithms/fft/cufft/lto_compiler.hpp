@@ -31,20 +31,16 @@ class LtoCompiler {
   // Compiles `source` to LTO-IR for the current device. Define names in the text: macros would
   // affect NVRTC's headers.
   std::vector<char> compile(const std::string& source) const {
+    if (!problem_.empty()) throw std::runtime_error(problem_);
     int device = 0, major = 0, minor = 0;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-    return compile(source, 10 * major + minor);
-  }
-
-  std::vector<char> compile(const std::string& source, int capability) const {
-    if (!problem_.empty()) throw std::runtime_error(problem_);
     Program program = nullptr;
     if (create_(&program, source.c_str(), "callback.cu", 0, nullptr, nullptr) != 0) {
       throw std::runtime_error("nvrtcCreateProgram failed");
     }
-    const std::string architecture = "-arch=compute_" + std::to_string(capability);
+    const std::string architecture = "-arch=compute_" + std::to_string(10 * major + minor);
     const char* options[] = {architecture.c_str(), "-std=c++17", "-dlto",
                              "--relocatable-device-code=true"};
     const bool ok = compile_(program, 4, options) == 0;

@@ -1,19 +1,18 @@
 // Transforms of columns for cufft_normalised, with the products of spectra in the same kernel. A
 // library would store every product, read it again and store its transform.
 //
-// A block processes 8 neighbouring columns x of one slot and the mirrored columns -x. It needs both
-// at once, since a slot holds two real planes, which frequency k of column x and frequency -k of
-// column -x together separate.
+// A block processes 8 neighbouring columns x of one slot and the mirrored columns -x, since a slot
+// holds two real planes, which frequency k of column x and frequency -k of column -x together
+// separate.
 //
 //   column_spectra_kernel   forward transforms; stores the spectrum of each plane, for half of x
 //   column_products_kernel  products of the two sums of a slot, and inverse transforms
 //
 // A column of n = first * second values is transformed in two passes through shared memory
 // (frequency k1 + first * k2, time t + second * s). The pass over s is again two passes if `first`
-// is a product. Transforms are short, so that threads have few registers and an SM has many
-// threads, because the time is that of loads and not of arithmetic. A thread of the pass over k2
-// has row k1 of column x and, in reverse order, row -k1 of column -x, so that frequencies that
-// belong together are in the registers of one thread.
+// is a product. Transforms are short, so that an SM has many threads, because the time is that of
+// loads and not of arithmetic. A thread of the pass over k2 has row k1 of column x and, in reverse
+// order, row -k1 of column -x, so that frequencies that belong together are in its registers.
 #pragma once
 
 #include "algorithms/blocks/short_transforms.hpp"

@@ -16,20 +16,16 @@
 //   transform. Rows of padding are not transformed. Rows that no output needs are not transformed
 //   back if the other rows are contiguous.
 // - Pairs are processed in chunks: one kernel multiplies the spectra of all sums, one batch of
-//   inverse transforms follows, and one kernel computes the scores (scores.hpp).
+//   inverse transforms follows, and one kernel computes the scores (scores.hpp). With chunk_mib=32
+//   the sums of a chunk stay in the L2 cache; 1024 needs fewer launches.
 // - Columns of up to 512 are transformed in the kernel that multiplies (columns.hpp). The library
 //   transforms longer columns and all rows.
 // - Transforms are float32. If that is not accurate enough for a score, it is computed by its
 //   definition in float64. That happens at shifts with few overlapping elements, and for sides that
 //   are nearly constant there.
 //
-// Forms: all four, any shapes, any window; fp32, dense. Scores: ncc, zncc. Masks: none, left,
-// right, both. Not templates along signals.
-// Parameters, run-time:
-//   chunk_mib  memory of the sums of a chunk of pairs: 32 stays in the L2 cache, 1024 needs fewer
-//              launches
-// Phases: forward, hadamard and inverse; planes and scores count as rest. The library calls are not
-// emulated; the kernels around them are (tests/emulation/test_normalised.cpp).
+// Planes and scores count as phase `rest`. The library calls are not emulated; the kernels around
+// them are (tests/emulation/test_normalised.cpp).
 // Limits: with two masks the number of elements must be exact after a float32 transform, which
 // holds up to about a million elements. A transform of a whole signal has errors in proportion to
 // its norm, but the bound of a score of a template along it does not grow with the signal
@@ -176,9 +172,7 @@ XCORR_VARIANT({
     .emulated = false,
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<NormalisedPlan>(request);
-    },
+    .plan = make_plan<NormalisedPlan>,
 });
 
 }  // namespace

@@ -36,11 +36,8 @@ __device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair ow
   n = warp::reduce_add(n);
   const double left_mean = kCentred ? warp::reduce_add(left_sum) / n : 0;
   const double right_mean = kCentred ? warp::reduce_add(right_sum) / n : 0;
-  for (int by = warp::kSize / 2; by > 0; by /= 2) {
-    const double l = warp::shuffle_xor(left_most, by), r = warp::shuffle_xor(right_most, by);
-    left_most = l > left_most ? l : left_most;
-    right_most = r > right_most ? r : right_most;
-  }
+  left_most = largest_of_lanes(left_most);
+  right_most = largest_of_lanes(right_most);
   double products = 0, left_squares = 0, right_squares = 0;
   each([&](double l, double r) {
     products += (l - left_mean) * (r - right_mean);
@@ -70,12 +67,9 @@ __global__ void __launch_bounds__(kScoreThreads, 2)
     const Index note = a.notes[i], of_group = note / warps, group = of_group / 4;
     const auto at = static_cast<std::uint32_t>(note - of_group * warps);
     const auto which = static_cast<std::uint32_t>(of_group % 4);
-    const ShiftNumbers numbers(a, at / kScoreWarps, at % kScoreWarps);
-    const std::uint32_t below = a.down.each == 2 ? which % 2 : 0;
-    const std::uint32_t behind = a.down.each == 2 ? which / 2 : which;
-    const int row = numbers.row + static_cast<int>(below * a.down.step);
-    const int col = numbers.col + static_cast<int>(behind * a.across.step);
-    const bool exists = numbers.exist && row < a.out_rows && col < a.out_cols;
+    ShiftNumbers numbers(a, at / kScoreWarps, at % kScoreWarps);
+    numbers.move(a, which);
+    const auto [row, col, exists] = numbers;
     for (int k = 0; k < a.of_thread && group * a.of_thread + k < a.pairs.count; ++k) {
       const Index pair = group * a.of_thread + k;
       float* const out = a.outputs(pair) + (row * a.out_cols + col);

@@ -7,9 +7,9 @@
 // mask a matrix of that side, with two masks a pair of a chunk. A thread processes several owners
 // at once, because the offset of a shift in the integral images is the same for all of them, and so
 // is the number of a left matrix that they share. If there are few owners it processes several
-// outputs at once, so that as many loads are in flight. Data of owners lies in shared memory. With
-// it in registers an SM held half as many warps, and the kernel was no faster than with one owner
-// per thread (163 us in place of 148, one left matrix for a hundred of 256 x 256 on an H200).
+// outputs at once, so that as many loads are in flight. Data of owners lies in shared memory: in
+// registers it halved the warps of an SM, and the kernel was no faster than with one owner per
+// thread (163 us in place of 148, one left matrix for a hundred of 256 x 256 on an H200).
 #pragma once
 
 #include "algorithms/fft/cufft_normalised/scores.hpp"
@@ -149,10 +149,7 @@ __global__ void __launch_bounds__(kScoreThreads, 3) most_kernel(ScoreArguments a
     }
 #pragma unroll
     for (int k = 0; k < kOwners; ++k) {
-      for (int by = warp::kSize / 2; by > 0; by /= 2) {
-        const double other = warp::shuffle_xor(largest[k], by);
-        largest[k] = other > largest[k] ? other : largest[k];
-      }
+      largest[k] = largest_of_lanes(largest[k]);
       if (warp::lane() == 0) of_warp[k * kScoreWarps + own_warp] = largest[k];
     }
     block::barrier();

@@ -297,6 +297,15 @@ struct SumLoads {
   }
 };
 
+// The largest value of the lanes of a warp.
+__device__ __forceinline__ double largest_of_lanes(double value) {
+  for (int by = warp::kSize / 2; by > 0; by /= 2) {
+    const double other = warp::shuffle_xor(value, by);
+    value = other > value ? other : value;
+  }
+  return value;
+}
+
 // The min number of elements of a score of a pair that is not 0, computed by a warp.
 template <typename S>
 __device__ __forceinline__ double least_elements(const ScoreArguments& a, Index pair) {
@@ -304,16 +313,13 @@ __device__ __forceinline__ double least_elements(const ScoreArguments& a, Index 
   const Index owner = S::kMasks == Masks::both   ? pair
                       : S::kMasks == Masks::left ? own.left
                                                  : own.right - a.pairs.lefts;
-  double largest = warp::lane() < a.parts ? a.most[owner * a.parts + warp::lane()] : 0.0;
-  for (int by = warp::kSize / 2; by > 0; by /= 2) {
-    const double other = warp::shuffle_xor(largest, by);
-    largest = other > largest ? other : largest;
-  }
+  const double largest =
+      largest_of_lanes(warp::lane() < a.parts ? a.most[owner * a.parts + warp::lane()] : 0.0);
   const double least = a.min_overlap * largest;
   return least > 1 ? least : 1;
 }
 
-// The first shifts, along each axis, of those that a lane of a warp has.
+// A shift of a lane of a warp: at first the first one, along each axis, of those that it has.
 struct ShiftNumbers {
   int row, col;
   bool exist;
@@ -328,6 +334,16 @@ struct ShiftNumbers {
     row = a.down.first(down);
     col = a.across.first(across);
   }
+
+  // Moves to the `which`-th shift of the lane.
+  __device__ __forceinline__ void move(const ScoreArguments& a, std::uint32_t which) {
+    // 1 for the second of two rows or columns.
+    const std::uint32_t below = a.down.each == 2 ? which % 2 : 0;
+    const std::uint32_t behind = a.down.each == 2 ? which / 2 : which;
+    row += static_cast<int>(below * a.down.step);
+    col += static_cast<int>(behind * a.across.step);
+    exist = exist && row < a.out_rows && col < a.out_cols;
+  }
 };
 
 // grid: tiles of shifts, groups of pairs (in a stride).
@@ -337,7 +353,7 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
   XCORR_SHARED(PairConstants<S>, constants, kMostScorePairs);
   XCORR_SHARED(MaskConstants, masks, S::kMasked ? kMostScorePairs : 1);
   const auto of_warp = static_cast<int>(threadIdx.x) / warp::kSize;
-  const ShiftNumbers numbers(a, blockIdx.x, static_cast<std::uint32_t>(of_warp));
+  const ShiftNumbers first(a, blockIdx.x, static_cast<std::uint32_t>(of_warp));
   for (Index group = blockIdx.y; group * a.of_thread < a.pairs.count; group += gridDim.y) {
     const Index first_pair = group * a.of_thread, rest = a.pairs.count - first_pair;
     const int count = rest < a.of_thread ? static_cast<int>(rest) : a.of_thread;
@@ -359,12 +375,9 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
     block::barrier();
 #pragma unroll 1
     for (std::uint32_t which = 0; which < a.down.each * a.across.each; ++which) {
-      // 1 for the second of two rows or columns.
-      const std::uint32_t below = a.down.each == 2 ? which % 2 : 0;
-      const std::uint32_t behind = a.down.each == 2 ? which / 2 : which;
-      const int row = numbers.row + static_cast<int>(below * a.down.step);
-      const int col = numbers.col + static_cast<int>(behind * a.across.step);
-      const bool exists = numbers.exist && row < a.out_rows && col < a.out_cols;
+      ShiftNumbers numbers = first;
+      numbers.move(a, which);
+      const auto [row, col, exists] = numbers;
       const int sy = a.first_sy + row, sx = a.first_sx + col;
       const OverlapRectangle in_left = a.in_left(sy, sx);
       const float area = static_cast<float>(in_left.area());

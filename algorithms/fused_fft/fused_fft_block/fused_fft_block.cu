@@ -3,42 +3,32 @@
 // again. Beyond the paper.
 //
 // A block pads a real matrix while it reads it, transforms it in place, multiplies it by the
-// conjugated spectrum of a left, transforms it back, and writes the outputs of the window, row by
-// row in the order of shifts. A padded matrix (a "tile") takes half the memory of a complex one
-// (README.md of the folder above), so tiles of up to 192 x 192 fit the 227 KB of shared memory of a
-// block.
+// conjugated spectrum of a left, transforms it back, and writes the outputs of the window. A padded
+// matrix (a "tile") takes half the memory of a complex one (README.md of the folder above), so
+// tiles of up to 192 x 192 fit the 227 KB of shared memory of a block.
 //
-// - The spectrum of a left serves all its rights. It lies in the block's shared memory, or in the
-//   workspace, where a first kernel stored it. For n-to-m the first kernel transforms every matrix
-//   once, and the second one does products and inverse transforms only. Stored spectra are in the
+// - The spectrum of a left serves all its rights. For n-to-m a first kernel transforms every matrix
+//   once, and a second one does products and inverse transforms only. Stored spectra are in the
 //   order of the lanes that made them and will use them, with 16 bytes per lane.
-// - One warp processes a row or a column from its first pass to its last (block_tile.hpp). A right
-//   costs two barriers of the block. Between them some warps compute while others load or store.
+// - One warp processes a row or a column from its first pass to its last (block_tile.hpp), so a
+//   right costs two barriers of the block. Between them some warps compute while others load or
+//   store.
 // - The second kernel starts while the first one runs, and the first one starts while the
 //   previous call ends (DependentLaunches in launch.hpp).
-// - Rows of padding are not transformed. If a matrix fills at most half of the padded length, as
-//   equal shapes do with the full window, the first passes read only half of their inputs.
-// - The result of transforms is circular: negative shifts lie at its end. The left's spectrum is
-//   multiplied by complex phases that rotate the result, so that the window is one rectangle of it.
+// - The left's spectrum is multiplied by complex phases that rotate the circular result, so that
+//   the window is one rectangle of it.
 //
-// Forms: all four, any shape and window; fp32.
+// left_spectrum  where the spectrum of a left lies
+//                shared:    in shared memory, beside the tile. One launch, and every block
+//                           transforms its left: for few pairs, up to length 128 on an H200.
+//                workspace: in the workspace. Two launches, but half the shared memory, so more
+//                           blocks on an SM: for many pairs.
 //
-// Parameter, run time:
-//   left_spectrum  where the spectrum of a left lies
-//                  shared:    in shared memory, beside the tile. One launch, and every block
-//                             transforms its left: for few pairs.
-//                  workspace: in the workspace. Two launches, but half the shared memory, so more
-//                             blocks on an SM: for many pairs.
-// Chosen by the plan: the length of the transforms along both axes, the shortest of 32, 48, 64, 96,
-// 128 and 192 that is long enough for both. Kernels are compiled for each of these lengths.
-//
-// Limits: transforms are square. The tile, and with left_spectrum=shared a spectrum beside it, must
-// fit the shared memory of a block: on an H200, shared is possible up to length 128.
-//
+// Limits: transforms are square, and kernels are compiled for each length.
 // What limits it (H200): the pipe of shared and global accesses is 65 to 85 % busy, issue slots 56
-// to 67 %. Registers on sm_90: 48 at length 64 (eight blocks per SM), 72 from 96 on.
-// At 128 and 192 the kernels that transform rights and multiply them by a left (Work::shared_left,
-// Work::stored_left) keep 16 bytes per thread on the stack.
+// to 67 %. Registers on sm_90: 48 at length 64 (eight blocks per SM), 72 from 96 on. At 128 and 192
+// the kernels that transform rights and multiply them by a left keep 16 bytes per thread on the
+// stack.
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_block/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
@@ -111,40 +101,23 @@ class FusedPlan final : public DevicePlan<float> {
   unsigned blocks_ = 0;
 };
 
-// Calls f(std::integral_constant of the length).
-template <typename F>
-auto with_length(const PlanRequest& request, F f) {
-  return Squares::with(Squares::square(request.problem), [&](auto length) {
-    return f(std::integral_constant<int, decltype(length)::n>{});
-  });
-}
-
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = Squares::supports(q); !fit) return fit;
-  const std::size_t bytes = with_length(
-      request, [&](auto n) { return shared_bytes<decltype(n)::value>(shares_left(request)); });
-  // All sizes are checked against the device, since the emulation's limit may be lower than
-  // shared_fits() assumes.
-  if (bytes <= shared_limit()) return yes();
-  return no("transforms of " + std::to_string(Squares::square(q)) + ": " + std::to_string(bytes) +
-            " bytes of shared memory, and a block has " + std::to_string(shared_limit()));
+  const int n = Squares::square(q);
+  const std::size_t bytes = Squares::with(
+      n, [&](auto length) { return shared_bytes<decltype(length)::n>(shares_left(request)); });
+  return shared_fits("transforms of " + std::to_string(n), bytes, true);
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {
   if (shares_left(request)) return kRootBytes;
   const Problem& q = request.problem;
   const Index spectra = q.lefts + (q.form == Form::n_to_m ? q.rights : 0);
-  return kRootBytes + with_length(request, [&](auto n) {
+  return kRootBytes + Squares::with(Squares::square(q), [&](auto length) {
            return static_cast<std::size_t>(spectra) * sizeof(Complex) *
-                  BlockTile<decltype(n)::value>::spectrum;
+                  BlockTile<decltype(length)::n>::spectrum;
          });
-}
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return with_length(request, [&](auto n) -> std::unique_ptr<Plan> {
-    return std::make_unique<FusedPlan<decltype(n)::value>>(request);
-  });
 }
 
 XCORR_VARIANT({
@@ -156,7 +129,7 @@ XCORR_VARIANT({
     .axes = {{"left_spectrum", {"shared", "workspace"}}},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .plan = Squares::plan<FusedPlan>,
 });
 
 }  // namespace

@@ -4,17 +4,10 @@
 //
 // The kernel has three phases: rows, columns with the product, rows again, with a barrier of the
 // cluster between them. Between phases the image lies in the shared memory of the cluster's blocks;
-// each of them owns some columns. In the phases over rows a block transforms its share of the rows
-// and stores them to, or loads them from, the blocks that own the columns. The phase over columns
-// is local. The first right is transformed together with the left. The spectrum of the left then
-// stays for all rights of the cluster.
+// each of them owns some columns. The spectrum of the left stays for all rights of the cluster. For
+// n-to-m each right is transformed again for every left, unlike in fused_fft_lanes.
 //
-// Forms: all four; for n-to-m each right is transformed again for every left, unlike in
-// fused_fft_lanes. Any shape and window; fp32. No parameters. Compile time: the length, 64, 128,
-// 192, 256, 384 or 512: the shortest that both axes allow.
-//
-// Limits: compute capability 9.0. Clusters have 8 blocks, at length 512 they have 16. Not emulated.
-//
+// Limits: compute capability 9.0. Square transforms. Not emulated.
 // What limits it (H200): it is the fastest variant for no problem that was measured.
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_cluster/kernel.hpp"
@@ -27,22 +20,12 @@ namespace {
 
 using Squares = Lengths<64, 128, 192, 256, 384, 512>;
 
-template <typename F>
-auto with_shape(const Problem& q, F f) {
-  return Squares::with(Squares::square(q),
-                       [&](auto length) { return f(ClusterShape<decltype(length)::n>{}); });
-}
-
-template <int kN>
-void (*kernel_of(ClusterShape<kN>))(ClusterArguments) {
-  return cluster_kernel<kN>;
-}
-
 // Number of clusters that the device holds at once; 0 if its groups of SMs are too small. It also
 // sets the kernel's attributes, which a plan does once and not with every launch.
-template <typename S>
+template <int kN>
 Index resident_clusters() {
-  const auto kernel = kernel_of(S{});
+  using S = ClusterShape<kN>;
+  const auto kernel = cluster_kernel<kN>;
   const auto* const function = reinterpret_cast<const void*>(kernel);
   allow_shared(function, S::bytes);
   constexpr int kPortable = 8;
@@ -65,19 +48,20 @@ Index resident_clusters() {
   return clusters;
 }
 
-template <typename S>
+template <int kN>
 class ClusterPlan final : public DevicePlan<float> {
+  using S = ClusterShape<kN>;
+
  public:
   explicit ClusterPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
-    using L = typename S::L;
     auto* const roots = static_cast<Complex*>(request.workspace);
-    store_root_tables<L, L>(roots, request.stream);
-    static_cast<FusedProblem&>(a_) = FusedProblem(q, L::n, L::n, roots);
+    store_root_tables<Length<kN>, Length<kN>>(roots, request.stream);
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, kN, kN, roots);
     const Index m = q.pairs() / q.lefts;
     a_.rights_of_left = static_cast<std::uint32_t>(m);
     a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(m) : 0;
-    const Index chunks = std::clamp<Index>(resident_clusters<S>() / q.lefts, 1, m);
+    const Index chunks = std::clamp<Index>(resident_clusters<kN>() / q.lefts, 1, m);
     a_.chunk = static_cast<std::uint32_t>(ceil_div(m, chunks));
     a_.chunks = static_cast<std::uint32_t>(ceil_div<Index>(m, a_.chunk));
     clusters_ = static_cast<unsigned>(q.lefts * a_.chunks);
@@ -85,7 +69,7 @@ class ClusterPlan final : public DevicePlan<float> {
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     a_.set(arrays);
-    launch({.cluster = S::size}, kernel_of(S{}), dim3(clusters_ * S::size),
+    launch({.cluster = S::size}, cluster_kernel<kN>, dim3(clusters_ * S::size),
            dim3(S::group_threads, kGroups), S::bytes, call.stream, a_);
   }
 
@@ -98,11 +82,10 @@ Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (compute_capability_major() < 9) return no("clusters need compute capability 9.0");
   if (const Support fit = Squares::supports(q); !fit) return fit;
-  const std::size_t bytes = with_shape(q, [](auto shape) { return decltype(shape)::bytes; });
-  if (const Support fit = shared_fits("a block of the cluster", bytes); !fit) return fit;
-  return with_shape(q, [](auto shape) {
-    using S = decltype(shape);
-    if (resident_clusters<S>() > 0) return yes();
+  return Squares::with(Squares::square(q), [](auto length) {
+    using S = ClusterShape<decltype(length)::n>;
+    if (const Support fit = shared_fits("a block of the cluster", S::bytes); !fit) return fit;
+    if (resident_clusters<decltype(length)::n>() > 0) return yes();
     return no("no " + std::to_string(S::size) + " SMs of the device form a cluster");
   });
 }
@@ -116,11 +99,7 @@ XCORR_VARIANT({
     .emulated = false,
     .supports = supports,
     .workspace_bytes = [](const PlanRequest&) { return static_cast<std::size_t>(kRootBytes); },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return with_shape(request.problem, [&](auto shape) -> std::unique_ptr<Plan> {
-        return std::make_unique<ClusterPlan<decltype(shape)>>(request);
-      });
-    },
+    .plan = Squares::plan<ClusterPlan>,
 });
 
 }  // namespace

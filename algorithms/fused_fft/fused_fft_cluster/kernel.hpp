@@ -1,6 +1,5 @@
-// The kernel of fused_fft_cluster: rows, columns with the product, and rows again, with a barrier
-// of the cluster between them. Each block owns some columns of an image. The phases over rows store
-// to, or load from, the blocks that own the columns.
+// The kernel of fused_fft_cluster. Each block owns some columns of an image. The phases over rows
+// store to, or load from, the blocks that own the columns.
 #pragma once
 
 #include <algorithm>
@@ -15,23 +14,30 @@ namespace xcorr::fused_fft {
 // Groups of threads per block: one has the left while the other has the first right.
 constexpr int kGroups = 2;
 
+// Launch shape of a length: blocks per cluster, of which the hardware allows at most 16; max
+// threads per group, limited by registers; complex rows that a group has at a time.
+struct ClusterTuning {
+  int blocks, most_threads, panel_rows;
+};
+template <int kN>
+constexpr ClusterTuning kClusterTuning = kN <= 64    ? ClusterTuning{8, 512, 2}
+                                         : kN <= 128 ? ClusterTuning{8, 512, 4}
+                                         : kN <= 192 ? ClusterTuning{8, 512, 6}
+                                         : kN <= 256 ? ClusterTuning{8, 512, 8}
+                                         : kN <= 384 ? ClusterTuning{8, 256, 4}
+                                                     : ClusterTuning{16, 128, 4};
+
 template <int kN>
 struct ClusterShape {
   using L = Length<kN>;
-  static constexpr int size = kN > 384 ? 16 : 8;  // blocks; hardware allows at most 16
-  // Limited by registers.
-  static constexpr int most_threads = kN > 384 ? 128 : kN > 256 ? 256 : 512;
-  // Columns per block, threads per group (one for each element of a pass over the columns), and
-  // complex rows that a group has at a time.
+  static constexpr int size = kClusterTuning<kN>.blocks;
+  // Columns per block; threads per group, one for each element of a pass over the columns.
   static constexpr int columns = ceil_div(ImageColumns<L>::live, size);
   static constexpr int elements_of_pass = L::second * columns;
-  static constexpr int group_threads = std::min(most_threads, ceil_div(elements_of_pass, 32) * 32),
+  static constexpr int group_threads = std::min(kClusterTuning<kN>.most_threads,
+                                                ceil_div(elements_of_pass, 32) * 32),
                        threads = kGroups * group_threads;
-  static constexpr int panel_rows = kN <= 64    ? 2
-                                    : kN <= 128 ? 4
-                                    : kN <= 192 ? 6
-                                    : kN <= 256 ? 8
-                                                : 4;
+  static constexpr int panel_rows = kClusterTuning<kN>.panel_rows;
   static_assert(group_threads >= columns && group_threads % L::second == 0);
   using Cols = ColumnPanel<L, columns>;
   static constexpr int panel_elements = RowPanel<L>::elements(panel_rows);
@@ -66,7 +72,7 @@ __global__ void __launch_bounds__(ClusterShape<kN>::threads, 1) cluster_kernel(C
       const int mine = of.thread % S::columns;
       const bool live = rank * S::columns + mine < ImageColumns<L>::live &&
                         of.thread < of.count / S::columns * S::columns;
-      return Cols{image, roots, live, mine, mine, S::columns, of};
+      return Cols{image, roots, live, mine, mine, of};
     };
     const Group my_group{lane, S::group_threads}, everyone{thread, kGroups * S::group_threads};
     // Where element (y, column) of an image lies in the cluster.
@@ -114,7 +120,7 @@ __global__ void __launch_bounds__(ClusterShape<kN>::threads, 1) cluster_kernel(C
         // Selected field by field: selecting one of two structures would select between addresses.
         const Source source = {is_left ? left.data : right.data, is_left ? left.rows : right.rows,
                                is_left ? left.cols : right.cols};
-        panel_forward_rows(rows, source, q, L::second, [&](int y, int column) {
+        panel_forward_rows(rows, source, q, [&](int y, int column) {
           // Maps y back to its complex row; rows beyond this block's share belong to another block.
           const int t = y % L::second, row = y / (2 * L::second) * L::second + t;
           return row < last ? to(y, column) : nullptr;
@@ -128,7 +134,7 @@ __global__ void __launch_bounds__(ClusterShape<kN>::threads, 1) cluster_kernel(C
         if (group == 1) columns(right_image, my_group).split(right_image, right.rows);
         block::barrier();
         if (group == 0) {
-          left_columns.template middle<true>([&](auto& v, int, int k1) {
+          left_columns.middle([&](auto& v, int, int k1) {
             const int number_of = rank * S::columns + left_columns.column;
             const int column = ImageColumns<L>::column(number_of);
             a.as_left<L>(v, k1, column / L::second + L::first * (column % L::second), L::n);
@@ -138,7 +144,7 @@ __global__ void __launch_bounds__(ClusterShape<kN>::threads, 1) cluster_kernel(C
         right_columns.split(right_image, right.rows);
       }
       block::barrier();
-      right_columns.template middle<true>([&](auto& v, int at, int) {
+      right_columns.middle([&](auto& v, int at, int) {
 #pragma unroll
         for (int i = 0; i < L::second; ++i) v[i] = v[i] * left_image[at + i * S::columns];
         transform<L::second, Direction::inverse>(v);
@@ -147,8 +153,7 @@ __global__ void __launch_bounds__(ClusterShape<kN>::threads, 1) cluster_kernel(C
       right_columns.join(right_image);
       cluster::barrier();
       each_panel(1, L::n / 2, [&](int, int q, int) {
-        panel_inverse_rows(rows, in_cluster(right_image), q, L::second, a.rows, a.cols,
-                           a.out_of(p));
+        panel_inverse_rows(rows, in_cluster(right_image), q, a.rows, a.cols, a.out_of(p));
       });
       // No block stores to an image, or ends, before all blocks have read it.
       cluster::barrier();

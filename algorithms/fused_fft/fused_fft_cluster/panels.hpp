@@ -1,7 +1,6 @@
-// The 2D transform of a real matrix, cut at its two transpositions, for matrices that do not fit a
-// block: phases over rows, over columns, and over rows again. The blocks of a cluster share the
-// images (row spectra of a matrix) between the phases. Two real rows, second(y) apart, form one
-// complex row (README.md).
+// The 2D transform of a real matrix, cut at its two transpositions: phases over rows, over columns,
+// and over rows again. The blocks of a cluster share the images (row spectra of a matrix) between
+// the phases. Two real rows, second(y) apart, form one complex row (README.md).
 //
 // An image has ny rows of nx / 2 + second(x) / 2 complex elements; the phase over columns works in
 // place. Frequencies 0 .. nx / 2 of a complex row lie in row0, at their columns, and the negative
@@ -36,9 +35,13 @@ struct ImageColumns {
   }
 };
 
+// Distance of the blocks of columns of a row in shared memory.
+template <typename X>
+constexpr int kPanelBlock = X::second + 1;
+
 // Where value (k1, t) of one complex row lies, for a thread that has t of each short transform over
-// s (load_rows, store_rows). Blocks of columns begin every kBlock elements.
-template <typename X, int kBlock = X::second>
+// s (the first and the last pass).
+template <typename X>
 struct PanelRowByTime {
   __device__ __forceinline__ PanelRowByTime(Complex* row0, Complex* row1, int t)
       : first_(row0 + t),
@@ -46,22 +49,21 @@ struct PanelRowByTime {
         split_(t < X::second / 2 ? first_ : second_ - X::second / 2) {}
   template <int k1>
   __device__ __forceinline__ Complex& at() const {
-    if constexpr (k1 == 0 || 2 * k1 == X::first) return split_[kBlock * k1];
-    if constexpr (2 * k1 < X::first) return first_[kBlock * k1];
-    return second_[kBlock * (X::first - k1)];
+    if constexpr (k1 == 0 || 2 * k1 == X::first) return split_[kPanelBlock<X> * k1];
+    if constexpr (2 * k1 < X::first) return first_[kPanelBlock<X> * k1];
+    return second_[kPanelBlock<X> * (X::first - k1)];
   }
 
  private:
   Complex *first_, *second_, *split_;
 };
 
-// The same for a thread that has all t of one k1 (finish_rows, start_rows): the low and the high
-// half.
-template <typename X, int kBlock = X::second>
+// The same for a thread that has all t of one k1: the low and the high half.
+template <typename X>
 struct PanelRowByFrequency {
   __device__ __forceinline__ PanelRowByFrequency(Complex* row0, Complex* row1, int k1) {
     const bool split = k1 == 0 || 2 * k1 == X::first;
-    const int block = kBlock * (2 * k1 > X::first ? X::first - k1 : k1);
+    const int block = kPanelBlock<X> * (2 * k1 > X::first ? X::first - k1 : k1);
     low_ = (2 * k1 > X::first ? row1 : row0) + block;
     high_ = split ? row1 + block - X::second / 2 : low_;
   }
@@ -80,7 +82,7 @@ constexpr int kImagePitch = (X::n + X::second) / 2;
 // Some rows of one image in shared memory: row0 and row1 of `count` complex rows g.
 template <typename X>
 struct RowPanel {
-  static constexpr int kBlock = X::second + 1, kPitch = (X::first / 2 + 1) * kBlock;
+  static constexpr int kPitch = (X::first / 2 + 1) * kPanelBlock<X>;
   static constexpr int elements(int count) { return 2 * count * kPitch; }
   __device__ __forceinline__ Complex* row(int g, int part) const {
     return panel + (2 * g + part) * kPitch;
@@ -106,7 +108,7 @@ struct RowPanel {
   template <Direction kWay>
   __device__ __forceinline__ void transform_blocks() const {
     each_block([&](int g, int k1) {
-      const PanelRowByFrequency<X, kBlock> slots(row(g, 0), row(g, 1), k1);
+      const PanelRowByFrequency<X> slots(row(g, 0), row(g, 1), k1);
       Complex v[X::second];
 #pragma unroll
       for (int t = 0; t < X::second; ++t) v[t] = slots[t];
@@ -126,24 +128,27 @@ struct RowPanel {
   Group group;
 };
 
-// The first of the two matrix rows, `apart` from each other, of complex row q.
-__device__ __forceinline__ int first_of_pair(int q, int apart) { return 2 * q - q % apart; }
+// The first of the two matrix rows, X::second from each other, of complex row q.
+template <typename X>
+__device__ __forceinline__ int first_of_pair(int q) {
+  return 2 * q - q % X::second;
+}
 
 // Transforms complex rows [q, q + count) of a matrix into its image. image(y, column) is the
 // address of an element; null if it is not stored.
 template <typename X, typename Image>
 __device__ __forceinline__ void panel_forward_rows(const RowPanel<X>& panel, const Source& from,
-                                                   int q, int apart, Image image) {
+                                                   int q, Image image) {
   const auto load = [&](auto inputs) {
     constexpr int kInputs = decltype(inputs)::value;
     const int t = panel.group.thread % X::second;
 #pragma unroll 1
     for (int g = panel.group.thread / X::second; g < panel.count;
          g += panel.group.count / X::second) {
-      const int y = first_of_pair(q + g, apart);
-      const bool one = y < from.rows, both = y + apart < from.rows;
+      const int y = first_of_pair<X>(q + g);
+      const bool one = y < from.rows, both = y + X::second < from.rows;
       const float* row = from.data + (one ? y * from.cols : 0) + t;
-      const float* partner = row + (both ? apart * from.cols : 0);
+      const float* partner = row + (both ? X::second * from.cols : 0);
       Complex v[X::first];
 #pragma unroll
       for (int s = 0; s < kInputs; ++s) {
@@ -152,7 +157,7 @@ __device__ __forceinline__ void panel_forward_rows(const RowPanel<X>& panel, con
         v[s].im = inside && both ? partner[X::second * s] : 0.0f;
       }
       transform<X::first, Direction::forward, kInputs>(v);
-      const PanelRowByTime<X, RowPanel<X>::kBlock> slots(panel.row(g, 0), panel.row(g, 1), t);
+      const PanelRowByTime<X> slots(panel.row(g, 0), panel.row(g, 1), t);
       for_each_constant<X::first>([&](auto k) {
         constexpr int k1 = decltype(k)::value;
         slots.template at<k1>() = k1 == 0 ? v[0] : v[k1] * conj(panel.twiddles[X::second * k1 + t]);
@@ -168,7 +173,7 @@ __device__ __forceinline__ void panel_forward_rows(const RowPanel<X>& panel, con
   panel.template transform_blocks<Direction::forward>();
   block::barrier();
   panel.each_element([&](int g, int part, int column) {
-    const int y = first_of_pair(q + g, apart) + part * apart;
+    const int y = first_of_pair<X>(q + g) + part * X::second;
     if (Complex* to = image(y, column)) *to = panel.row(g, part)[RowPanel<X>::at(column)];
   });
   block::barrier();
@@ -177,9 +182,9 @@ __device__ __forceinline__ void panel_forward_rows(const RowPanel<X>& panel, con
 // Transforms complex rows [q, q + count) of an image into the outputs of a pair.
 template <typename X, typename Image>
 __device__ __forceinline__ void panel_inverse_rows(const RowPanel<X>& panel, Image image, int q,
-                                                   int apart, Range rows, Range cols, float* out) {
+                                                   Range rows, Range cols, float* out) {
   panel.each_element([&](int g, int part, int column) {
-    const int y = first_of_pair(q + g, apart) + part * apart;
+    const int y = first_of_pair<X>(q + g) + part * X::second;
     if (const Complex* of = image(y, column)) panel.row(g, part)[RowPanel<X>::at(column)] = *of;
   });
   block::barrier();
@@ -189,8 +194,8 @@ __device__ __forceinline__ void panel_inverse_rows(const RowPanel<X>& panel, Ima
 #pragma unroll 1
   for (int g = panel.group.thread / X::second; g < panel.count;
        g += panel.group.count / X::second) {
-    const int y = first_of_pair(q + g, apart);
-    const PanelRowByTime<X, RowPanel<X>::kBlock> slots(panel.row(g, 0), panel.row(g, 1), t);
+    const int y = first_of_pair<X>(q + g);
+    const PanelRowByTime<X> slots(panel.row(g, 0), panel.row(g, 1), t);
     Complex v[X::first];
     for_each_constant<X::first>([&](auto k) {
       constexpr int k1 = decltype(k)::value;
@@ -199,7 +204,7 @@ __device__ __forceinline__ void panel_inverse_rows(const RowPanel<X>& panel, Ima
     });
     transform<X::first, Direction::inverse>(v);
     store_row(rows, cols, y, t, v, &Complex::re, out, X::second);
-    store_row(rows, cols, y + apart, t, v, &Complex::im, out, X::second);
+    store_row(rows, cols, y + X::second, t, v, &Complex::im, out, X::second);
   }
   block::barrier();
 }
@@ -226,16 +231,14 @@ struct ColumnPanel {
     }
   }
   // Calls f(values, offset of the first value in the panel, k1) between the two transforms over t.
-  template <bool kLoads, typename F>
+  template <typename F>
   __device__ __forceinline__ void middle(F f) const {
     each(Y::first, [&](int k1) {
       Complex* from = mine() + k1 * Y::second * kCols;
       Complex v[Y::second];
-      if constexpr (kLoads) {
 #pragma unroll
-        for (int t = 0; t < Y::second; ++t) v[t] = from[t * kCols];
-        transform<Y::second, Direction::forward>(v);
-      }
+      for (int t = 0; t < Y::second; ++t) v[t] = from[t * kCols];
+      transform<Y::second, Direction::forward>(v);
       f(v, static_cast<int>(from - panel), k1);
 #pragma unroll
       for (int t = 0; t < Y::second; ++t) from[t * kCols] = v[t];
@@ -251,26 +254,26 @@ struct ColumnPanel {
         if (k > 0) v[k] = v[k] * twiddles[Y::second * k + t];
       }
       transform<Y::first, Direction::inverse>(v);
-      Complex *even = image + t * pitch + column, *odd = image + t * pitch + mirror;
+      Complex *even = image + t * kCols + column, *odd = image + t * kCols + mirror;
 #pragma unroll
       for (int s = 0; s < Y::first; s += 2) {
         const Complex a = v[s], b = v[s + 1];
-        even[s * Y::second * pitch] = {a.re - b.im, a.im + b.re};
-        odd[(s + 1) * Y::second * pitch] = {a.re + b.im, b.re - a.im};
+        even[s * Y::second * kCols] = {a.re - b.im, a.im + b.re};
+        odd[(s + 1) * Y::second * kCols] = {a.re + b.im, b.re - a.im};
       }
     });
   }
   template <int kInputs>
   __device__ __forceinline__ void split_of(const Complex* image, int rows) const {
     each(Y::second, [&](int t) {
-      const Complex *even = image + t * pitch + column, *odd = image + t * pitch + mirror;
+      const Complex *even = image + t * kCols + column, *odd = image + t * kCols + mirror;
       Complex v[Y::first];
 #pragma unroll
       for (int s = 0; s < kInputs; s += 2) {
         Complex a{0.0f, 0.0f}, b = a;
         if (t + Y::second * s < rows) {
-          a = even[s * Y::second * pitch];
-          b = conj(odd[(s + 1) * Y::second * pitch]);
+          a = even[s * Y::second * kCols];
+          b = conj(odd[(s + 1) * Y::second * kCols]);
         }
         v[s] = a + b;
         v[s + 1] = quarter_turn<Direction::forward>(a - b);
@@ -289,7 +292,6 @@ struct ColumnPanel {
   const Complex* twiddles;
   bool live;  // whether this thread has a column: `column` in even rows, `mirror` in odd rows
   int column, mirror;
-  int pitch;  // elements per row of an image
   Group group;
 };
 

@@ -1,10 +1,10 @@
 // How the blocks of one kernel wait for each other's results. The device must hold all blocks at
 // once, which GridLaunches in launch.hpp ensures.
 //
-// There are two ways. One is a barrier of the whole grid. In the other one the reader of an element
-// of 16 bytes waits until the element no longer has the pattern that means "not yet written", and
-// then stores the pattern again for the next launch. That saves the two trips to the L2 cache that
-// a barrier takes after the data, and costs a store for each element. Each element has one reader.
+// One way is a barrier of the whole grid. In the other one the reader of an element of 16 bytes
+// waits until the element no longer has the pattern that means "not yet written", and then stores
+// the pattern again for the next launch. That saves the two trips to the L2 cache that a barrier
+// takes after the data, and costs a store for each element. Each element has one reader.
 #pragma once
 
 #include <cstdint>

@@ -1,18 +1,16 @@
 // Correlation by FFT in one kernel that uses the whole GPU, for problems of few pairs. Derived from
 // fused_fft_block, which starts too few blocks for few pairs. Beyond the paper.
 //
-// The kernel has three stages. The first one transforms the rows of the inputs. The second one
-// transforms the columns, multiplies the spectra, and transforms the columns of each product back.
-// The third one transforms the rows back and stores the outputs. Between two stages each matrix or
-// pair has an image in global memory. Small images stay in the L2 cache. Each SM runs at most one
-// block, and each block does a part of every stage, so one launch is enough.
+// The kernel has three stages: rows of the inputs; columns, product and columns back; rows back and
+// the outputs. Between two stages each matrix or pair has an image in global memory. Small images
+// stay in the L2 cache. Each SM runs at most one block, and each block does a part of every stage.
 //
 // Two real rows of a matrix, a "row pair", form one complex row. A transform uses 16 threads at
 // length 64, 32 threads at 96 to 256, and 64 threads at 384 and 512. A thread has at most 8 values
 // and does three short passes (three_pass.hpp). Short passes keep the chain of dependent
 // instructions short; with few pairs no other work hides its latency. In the second stage, one part
 // of a group transforms columns of a left matrix while another part transforms columns of its first
-// right matrix. The third stage computes where each output lies in the window and stores it there.
+// right matrix.
 //
 // A block consists of groups of threads that work independently. Within a stage, a thread waits
 // only for threads that it exchanges values with: those of its transform, those of the same columns
@@ -20,40 +18,30 @@
 // exchange=barrier a group loads its next row pair or right matrix before it finishes the current
 // one.
 //
-// Forms: all four, any window; fp32. The transform length of each axis is chosen separately: 64,
-// 96, 128, 192, 256, 384 or 512.
+// columns_per_task  columns of each matrix that a group takes at once. 1 makes the second stage
+//                   shorter and is for one pair; 2 needs fewer and wider memory accesses.
+// exchange          how a stage waits for the data of the stage before it (exchange.hpp).
+//                   barrier:  all blocks wait at a barrier of the grid.
+//                   dataflow: a reader waits for each element of 16 bytes. This has less latency
+//                             and more L2 traffic.
 //
-// Parameters, run-time:
-//   columns_per_task  1, 2: columns of each matrix that a group takes at once. 1 makes the second
-//                     stage shorter and is for one pair; 2 needs fewer and wider memory accesses.
-//   exchange          how a stage waits for the data of the stage before it (exchange.hpp).
-//                     barrier:  all blocks wait at a barrier of the grid.
-//                     dataflow: a reader waits for each element of 16 bytes. This has less latency
-//                               and more L2 traffic.
-//
-// Limits: a transform length is at most 512. The images of all matrices and pairs exist at the same
-// time. They may take 256 MiB, with dataflow 40 MiB.
-//
-// A call may start before the previous one has ended (GridLaunches in launch.hpp). It loads its
-// twiddle factors into registers before it waits for its inputs.
-//
+// Limits: the images of all matrices and pairs exist at the same time. They may take 256 MiB, with
+// dataflow 40 MiB.
 // What limits it (H200): for one pair, latency; with exchange=barrier the two barriers of the grid
 // take 2.0 us of it. For 8:8 at 128 x 128, loads from the L2 cache: the second stage uses 41 % of
 // the issue slots, the third 30 %. Registers on sm_90: 128 with barrier, 124 with dataflow, no
-// spills; 16 warps on an SM. Shared memory: 4 to 44 KB for each group.
+// spills; 16 warps on an SM.
 #include <algorithm>
 #include <bit>
 
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/kernel.hpp"
-#include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::fused_fft {
 namespace {
 
-using AxisLengths = Lengths<64, 96, 128, 192, 256, 384, 512>;
 constexpr Index kMostGroups = 8;  // per block
 
 using Kernel = void (*)(GridArguments, Phases);
@@ -254,9 +242,7 @@ XCORR_VARIANT({
       return static_cast<std::size_t>(kRootBytes) + GridBarrier::kBytes +
              static_cast<std::size_t>(images.bytes());
     },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<GridPlan>(request);
-    },
+    .plan = make_plan<GridPlan>,
 });
 
 }  // namespace

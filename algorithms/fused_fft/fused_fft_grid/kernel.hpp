@@ -6,16 +6,18 @@
 #include "algorithms/fused_fft/fused_fft_grid/exchange.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/rows.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/three_pass.hpp"
+#include "algorithms/fused_fft/lengths.hpp"
 
 namespace xcorr::fused_fft {
 
+using AxisLengths = Lengths<64, 96, 128, 192, 256, 384, 512>;
 inline constexpr int kMostThreads = 512;  // per block: 128 registers per thread
 
 // Calls f(ThreeRadices of length n).
 template <int kFirst, int... kRest, typename F>
-__device__ __forceinline__ void with_radices(int n, F f) {
+__device__ __forceinline__ void with_radices(Lengths<kFirst, kRest...>, int n, F f) {
   if constexpr (sizeof...(kRest) > 0) {
-    if (n != kFirst) return with_radices<kRest...>(n, f);
+    if (n != kFirst) return with_radices(Lengths<kRest...>(), n, f);
   }
   f(RadicesOfLength<kFirst>{});
 }
@@ -39,18 +41,19 @@ __global__ void __launch_bounds__(kMostThreads, 1) grid_kernel(GridArguments a, 
     if (all && !kFlow) a.barrier.wait(number);
   };
   if (all || phases == Phases::rows) {
-    with_radices<64, 96, 128, 192, 256, 384, 512>(
-        a.nx, [&](auto r) { transform_rows<decltype(r), kFlow>(a, group); });
+    with_radices(AxisLengths(), a.nx,
+                 [&](auto r) { transform_rows<decltype(r), kFlow>(a, group); });
   }
   end_phase(0);
   if (all || phases == Phases::columns) {
-    with_radices<64, 96, 128, 192, 256, 384, 512>(
-        a.ny, [&](auto r) { correlate_columns<decltype(r), kFlow>(a, group, [&] { wait(0); }); });
+    with_radices(AxisLengths(), a.ny, [&](auto r) {
+      correlate_columns<decltype(r), kFlow>(a, group, [&] { wait(0); });
+    });
   }
   end_phase(1);
   if (all || phases == Phases::inverse) {
-    with_radices<64, 96, 128, 192, 256, 384, 512>(
-        a.nx, [&](auto r) { invert_rows<decltype(r), kFlow>(a, group, [&] { wait(1); }); });
+    with_radices(AxisLengths(), a.nx,
+                 [&](auto r) { invert_rows<decltype(r), kFlow>(a, group, [&] { wait(1); }); });
   }
 }
 

@@ -1,8 +1,7 @@
 // A complex transform by 16 to 64 threads with a few values each, in three passes of short
-// transforms with an exchange through shared memory between them. Its chains of dependent
-// instructions are short, for problems that are too small to hide latency behind other work. (The
-// two passes of lengths.hpp have up to 32 values per thread: fewer accesses, but chains four times
-// as long.)
+// transforms with an exchange through shared memory between them. (The two passes of lengths.hpp
+// have up to 32 values per thread: fewer accesses, but chains of dependent instructions that are
+// four times as long.)
 //
 // n = a b c. With time index t + m s, m = b c, t = t1 + c s1, and frequency k1 + a (k2 + b k3):
 //

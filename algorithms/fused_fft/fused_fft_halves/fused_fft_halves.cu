@@ -15,19 +15,14 @@
 //   was, and the second one in the workspace.
 // - The largest output of each row is found in registers, while outputs are computed. The search
 //   for the second peak takes rows in the order of these and ends when none exceeds what it has
-//   found (scan.hpp). A surface is written only if the problem asks for it.
+//   found (scan.hpp).
 // - A first kernel makes the spectra of lefts (n-to-m: of all matrices), with two blocks for each.
 //
-// Forms: all four, any shape and window; fp32; results surface, peak without upsampling, peaks:k,
-// above:t:c (without a threshold of deviations) and sum (../row_results.hpp). Boundary circular if
-// matrices are square and their size is a length. No parameters. Compile time: the length of both
-// axes, 64, 256, 288 or 320: the shortest that both allow. 64 is for small problems and tests;
-// fused_fft_block is faster there.
+// Length 64 is for small problems and tests; fused_fft_block is faster there.
 //
 // Limits: a block has 136, 170 or 210 KiB of shared memory for lengths of 256, 288 and 320, so an
 // SM has one block. A pair takes one SM, so there should be at least as many pairs as SMs. In
 // n-to-m every pair reads the stored spectra of both matrices.
-//
 // What limits it (H200, estimate, docs/notebook/2026-11-peaks.md): issue slots and the pipe of
 // shared and global accesses, each about 24 us per pair of 256 x 256. Registers on sm_90: 96 at 64
 // and 256, 80 with 704 threads at 288, 124 at 320. No spills, except 4 bytes once per pair at 288.
@@ -97,7 +92,7 @@ class HalvesPlan final : public DevicePlan<float> {
                               : halves_kernel<kN, Work::pairs, 16>
                : small ? halves_kernel<kN, Work::stored_left, T::kept>
                       : halves_kernel<kN, Work::stored_left, 16>;
-    threads_ = threads_of_halves(kN, n_to_m ? Work::pairs : Work::stored_left);
+    threads_ = HalvesTuning<kN>::threads(n_to_m ? Work::pairs : Work::stored_left);
     const Index most = resident_blocks(reinterpret_cast<const void*>(kernel_), threads_, shared_);
     blocks_ = static_cast<unsigned>(std::min({most, q.pairs(), kMostBlocks}));
   }
@@ -109,7 +104,7 @@ class HalvesPlan final : public DevicePlan<float> {
     launches_.begin(call);
     call.phase("forward");
     launches_.run(halves_kernel<kN, Work::spectra, 16>, dim3(2 * spectra_),
-                  dim3(threads_of_halves(kN, Work::spectra)), halves_shared_bytes<kN>(0),
+                  dim3(HalvesTuning<kN>::threads(Work::spectra)), halves_shared_bytes<kN>(0),
                   call.stream, a_);
     call.phase("inverse");
     launches_.run(kernel_, dim3(blocks_), dim3(static_cast<unsigned>(threads_)), shared_,
@@ -139,9 +134,7 @@ Support supports(const PlanRequest& request) {
   }
   const std::size_t bytes =
       with_length(q, [](auto n) { return halves_shared_bytes<decltype(n)::value>(0); });
-  if (bytes <= shared_limit()) return yes();
-  return no("transforms of " + std::to_string(length_of(q)) + ": " + std::to_string(bytes) +
-            " bytes of shared memory, and a block has " + std::to_string(shared_limit()));
+  return shared_fits("transforms of " + std::to_string(length_of(q)), bytes, true);
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {

@@ -31,7 +31,7 @@ constexpr std::size_t halves_shared_bytes(std::size_t small_outputs) {
 // kKept: number of values, of each 16 of a column, that are computed; 16 if the window is not
 // small.
 template <int kN, Work kWork, int kKept>
-__global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
+__global__ void __launch_bounds__(HalvesTuning<kN>::threads(kWork), 1)
     halves_kernel(HalvesArguments a) {
   using T = HalvesTile<kN>;
   using Half = HalfTransform<kN>;
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
           v[i] = conj(v[i] * Complex{a.scale * phase.re, a.scale * phase.im});
         }
       }
-      auto* const pairs = reinterpret_cast<ValuePair*>(to + odd * (T::even_columns * kN)) + task;
+      auto* const pairs = reinterpret_cast<SpectrumPair*>(to + odd * (T::even_columns * kN)) + task;
 #pragma unroll
       for (int i = 0; i < T::second; i += 2) pairs[i / 2 * tasks] = {v[i], v[i + 1]};
     });
@@ -96,14 +96,15 @@ __global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
         const Complex* const right =
             a.spectra + static_cast<Index>(a.lefts + r) * T::spectrum + begin;
         half.template middle<kForward, true>([&](auto& v, int task, int tasks, int, int) {
-          const auto* const of_left = reinterpret_cast<const ValuePair*>(left) + task;
+          const auto* const of_left = reinterpret_cast<const SpectrumPair*>(left) + task;
 #pragma unroll
           for (int i = 0; i < T::second; i += 2) {
             if constexpr (kWork == Work::pairs) {
-              const ValuePair w = reinterpret_cast<const ValuePair*>(right)[i / 2 * tasks + task];
+              const SpectrumPair w =
+                  reinterpret_cast<const SpectrumPair*>(right)[i / 2 * tasks + task];
               v[i] = w.a, v[i + 1] = w.b;
             }
-            const ValuePair w = of_left[i / 2 * tasks];
+            const SpectrumPair w = of_left[i / 2 * tasks];
             v[i] = v[i] * w.a;
             v[i + 1] = v[i + 1] * w.b;
           }

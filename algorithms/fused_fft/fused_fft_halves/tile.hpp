@@ -23,19 +23,24 @@
 // are their own mirrors. Their second positions are m and m + 1.
 #pragma once
 
+#include "algorithms/blocks/coprime_transforms.hpp"
 #include "algorithms/blocks/divide.hpp"
-#include "algorithms/fused_fft/fused_fft_halves/transforms.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 
 namespace xcorr::fused_fft {
 
-// Threads per block: chosen so that rounds over the tasks of most passes are full and registers
-// suffice.
-constexpr int threads_of_halves(int n, Work work) {
-  if (n <= 64) return 96;
-  if (n == 256) return 544;
-  return n == 320 ? 512 : work == Work::pairs ? 640 : 704;
-}
+// Launch shape of a length.
+template <int kN>
+struct HalvesTuning {
+  // Threads per block: chosen so that rounds over the tasks of most passes are full and registers
+  // suffice.
+  static constexpr int threads(Work work) {
+    return kN <= 64 ? 96 : kN == 256 ? 544 : kN == 320 ? 512 : work == Work::pairs ? 640 : 704;
+  }
+  // Number of values, of each 16 of a column, that a small window needs; two of them form a complex
+  // row.
+  static constexpr int kept = kN == 256 ? 6 : 4;
+};
 
 // Layout of a tile; both axes have length kN.
 template <int kN>
@@ -49,9 +54,7 @@ struct HalvesTile {
   static constexpr int straight = odd_columns - 8;
   // Complex values of a spectrum: pairs in the order of the tasks of `middle`, the even half first.
   static constexpr int spectrum = kN * (even_columns + odd_columns);
-  // Number of values, of each 16 of a column, that a small window needs; two of them form a complex
-  // row.
-  static constexpr int kept = kN == 256 ? 6 : 4;
+  static constexpr int kept = HalvesTuning<kN>::kept;
   static constexpr int kept_rows = kept * second;
   static_assert(kN % 32 == 0 && pitch % 2 == 1 && half % 2 == 0);
 
@@ -62,10 +65,6 @@ struct HalvesTile {
   }
   // The first real row of complex row r; the other one is `second` rows further.
   __device__ __forceinline__ static int row_of(int r) { return r + r / second * second; }
-};
-
-struct alignas(16) ValuePair {
-  Complex a, b;
 };
 
 // A half of a transform, by all threads of a block, which call every function together. The caller

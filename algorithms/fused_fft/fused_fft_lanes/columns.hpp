@@ -1,5 +1,4 @@
-// Kernels of fused_fft_lanes over columns of images: only their spectra, or also the products and
-// the inverse transforms of pairs.
+// Kernels of fused_fft_lanes over columns of images.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +13,11 @@ namespace xcorr::fused_fft {
 // warp barrier between their loads: all loads at once would need more registers than there are.
 template <typename Y>
 __device__ __forceinline__ void multiply(Complex (&v)[Y::values], const Complex* by, int lane) {
-  const auto* const from = reinterpret_cast<const ComplexPair*>(by) + lane;
+  const auto* const from = reinterpret_cast<const SpectrumPair*>(by) + lane;
 #pragma unroll
   for (int m = 0; m < Y::values; m += 2) {
     if (m == Y::values / 2) warp::barrier();
-    const ComplexPair w = from[m / 2 * Y::lanes];
+    const SpectrumPair w = from[m / 2 * Y::lanes];
     v[m] = v[m] * w.a;
     v[m + 1] = v[m + 1] * w.b;
   }

@@ -4,29 +4,22 @@
 // A transform belongs to 16 or 32 lanes of a warp, a "lane group" (transforms.hpp). No barrier of a
 // block stands between its passes, so the 32 warps of an SM are at different passes. Images are
 // column-major: a column is one run of memory, and a block over rows reads 128 bytes of each
-// column.
+// column. n-to-m has two ways; the other forms have three kernels: rows, columns with the product,
+// rows.
 //
-// n-to-m has two ways (parameter spectra). The other forms have three kernels: rows, columns with
-// the product, rows.
+// spectra   how n-to-m computes spectra.
+//           workspace: all spectra are stored once. Then one kernel processes all pairs. Its blocks
+//           take columns and rows of different batches of pairs from one list (pairs.hpp), so that
+//           the GPU stays full until the last pairs. A block over columns has two lefts and four
+//           rights, or four and four: the L1 cache serves most of their spectra.
+//           shared: pairs are divided into groups, whose images stay in the L2 cache. A block has
+//           one column of a group, transforms it for all lefts and rights into shared memory, and
+//           multiplies and transforms back from there (groups_kernel in columns.hpp). This needs
+//           one launch less, but two more for every further group, which transforms its columns
+//           again.
+// ring_mib  memory of the images of pairs in MiB, reused as a ring. 44 MiB stay in the L2 cache.
 //
-// Parameters, run time:
-//   spectra   how n-to-m computes spectra.
-//             workspace: all spectra are stored once. Then one kernel processes all pairs. Its
-//             blocks take columns and rows of different batches of pairs from one list (pairs.hpp),
-//             so that the GPU stays full until the last pairs. A block over columns has two lefts
-//             and four rights, or four and four: the L1 cache serves most of their spectra.
-//             shared: pairs are divided into groups, whose images stay in the L2 cache. A block has
-//             one column of a group, transforms it for all lefts and rights into shared memory, and
-//             multiplies and transforms back from there (groups_kernel in columns.hpp). This needs
-//             one launch less, but two more for every further group, which transforms its columns
-//             again.
-//   ring_mib  44, 60: memory of the images of pairs in MiB, reused as a ring. 44 MiB stay in the L2
-//             cache.
-//
-// Forms: all four, any shape and window; fp32. The length of each axis is chosen separately: 256,
-// 384 or 512; shorter ones are padded to 256. Limits: transforms of at most 512; the workspace
-// holds the images of all matrices (n-to-m) and of the pairs of the ring.
-//
+// Limits: the workspace holds the images of all matrices (n-to-m) and of the pairs of the ring.
 // What limits it (H200, 32:32 at 256 x 256, 1.04 ms): latency. The kernel over pairs takes 0.97 ms.
 // It uses 41 % of issue slots and 43 % of the L2 cache's rate. Of 17 warps of a scheduler 8 wait
 // for memory and 5 at a barrier. The lower bounds are 0.37 ms for instructions (a pair has 257
@@ -297,9 +290,7 @@ XCORR_VARIANT({
     .axes = {{"ring_mib", {"44", "60"}}, {"spectra", {"workspace", "shared"}}},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<LanesPlan>(request);
-    },
+    .plan = make_plan<LanesPlan>,
 });
 
 }  // namespace

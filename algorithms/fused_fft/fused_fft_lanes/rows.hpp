@@ -50,7 +50,7 @@ __device__ __forceinline__ void forward_row_pairs(const Source& from, int first,
   block::barrier();
   const int q = at.thread % T::of_block, begin = at.thread / T::of_block;
   const Complex* const z = buffers + q * T::buffer;
-  auto* const to = reinterpret_cast<ComplexPair*>(image) + first + q;
+  auto* const to = reinterpret_cast<SpectrumPair*>(image) + first + q;
   if (first + q < pairs) {
     const auto take_apart = [&](int k) {
       const Complex p = z[k], m = z[k == 0 ? 0 : T::n - k];
@@ -65,10 +65,10 @@ __device__ __forceinline__ void forward_row_pairs(const Source& from, int first,
 
 // Combines element k of the spectra of two real rows to elements of the spectrum of their complex
 // row z: z[k], and z[n - k].
-__device__ __forceinline__ Complex packed(const ComplexPair& p) {
+__device__ __forceinline__ Complex packed(const SpectrumPair& p) {
   return {p.a.re - p.b.im, p.a.im + p.b.re};
 }
-__device__ __forceinline__ Complex packed_mirror(const ComplexPair& p) {
+__device__ __forceinline__ Complex packed_mirror(const SpectrumPair& p) {
   return {p.a.re + p.b.im, p.b.re - p.a.im};
 }
 __device__ __forceinline__ Complex select_complex(bool condition, Complex yes, Complex no) {
@@ -81,7 +81,7 @@ __device__ __forceinline__ Complex select_complex(bool condition, Complex yes, C
 // one, and neighbours swap halves. Tasks 0 and kRest / 2 are their own mirrors; element n / 2 is
 // loaded separately.
 template <typename T>
-__device__ __forceinline__ void begin_row_pairs(const ComplexPair* all, int ny, int thread,
+__device__ __forceinline__ void begin_row_pairs(const SpectrumPair* all, int ny, int thread,
                                                 Complex* buffers, const Complex* table) {
   constexpr int kFirst = T::R::first, kHalf = kFirst / 2, kRest = T::kRest;
   constexpr int kTasks = kRest / T::lanes;
@@ -98,8 +98,8 @@ __device__ __forceinline__ void begin_row_pairs(const ComplexPair* all, int ny, 
     const int near = number / 2;
     const int j = number % 2 == 0 ? near : kRest - (number == 1 ? kRest / 2 : near);
     const int swap = number < 2 ? 0 : 16;
-    const ComplexPair* const from = opaque(all + j * pitch);
-    ComplexPair p[kHalf];
+    const SpectrumPair* const from = opaque(all + j * pitch);
+    SpectrumPair p[kHalf];
 #pragma unroll
     for (int i = 0; i < kHalf; ++i) p[i] = load_past_l1(from + i * kRest * pitch);
     Complex a[kFirst], b[kHalf + 1];
@@ -120,9 +120,9 @@ __device__ __forceinline__ void begin_row_pairs(const ComplexPair* all, int ny, 
     // Tasks after those that neighbours swap; otherwise the first thread has tasks 0 and kRest / 2.
     const int j = kOdd ? T::lanes / 2 + number : number;
     const int mirror = !kOdd && outer ? kRest / 2 : kRest - j;
-    const ComplexPair* const from = opaque(all + j * pitch);
-    const ComplexPair* const from_mirror = opaque(all + mirror * pitch);
-    ComplexPair p[kHalf], m[kHalf];
+    const SpectrumPair* const from = opaque(all + j * pitch);
+    const SpectrumPair* const from_mirror = opaque(all + mirror * pitch);
+    SpectrumPair p[kHalf], m[kHalf];
 #pragma unroll
     for (int i = 0; i < kHalf; ++i) {
       p[i] = load_past_l1(from + i * kRest * pitch);
@@ -151,7 +151,7 @@ __device__ __forceinline__ void inverse_row_pairs(const Complex* image, int firs
                                                   Complex* buffers, const Complex* table,
                                                   Loaded loaded) {
   const Place<T> at;
-  begin_row_pairs<T>(reinterpret_cast<const ComplexPair*>(image) + first, ny, at.thread, buffers,
+  begin_row_pairs<T>(reinterpret_cast<const SpectrumPair*>(image) + first, ny, at.thread, buffers,
                      table);
   block::barrier();
   loaded();

@@ -15,12 +15,9 @@
 
 #include "algorithms/blocks/short_transforms.hpp"
 #include "algorithms/device/memory.hpp"
+#include "algorithms/fused_fft/problem.hpp"
 
 namespace xcorr::fused_fft {
-
-struct alignas(16) ComplexPair {
-  Complex a, b;
-};
 
 // Lanes per lane group, and the lengths of the passes; middle = 1: two passes.
 template <int kN>
@@ -181,16 +178,16 @@ struct LaneGroup {
   }
   static __device__ __forceinline__ void store_spectrum(const Complex (&v)[values], Complex* column,
                                                         int lane) {
-    ComplexPair* const to = reinterpret_cast<ComplexPair*>(column) + lane;
+    SpectrumPair* const to = reinterpret_cast<SpectrumPair*>(column) + lane;
 #pragma unroll
     for (int m = 0; m < values; m += 2) to[m / 2 * lanes] = {v[m], v[m + 1]};
   }
   static __device__ __forceinline__ void load_spectrum(Complex (&v)[values], const Complex* column,
                                                        int lane) {
-    const ComplexPair* const from = reinterpret_cast<const ComplexPair*>(column) + lane;
+    const SpectrumPair* const from = reinterpret_cast<const SpectrumPair*>(column) + lane;
 #pragma unroll
     for (int m = 0; m < values; m += 2) {
-      const ComplexPair w = from[m / 2 * lanes];
+      const SpectrumPair w = from[m / 2 * lanes];
       v[m] = w.a;
       v[m + 1] = w.b;
     }

@@ -3,26 +3,20 @@
 //
 // Here a lane has a whole row, then a whole column. A warp transforms two padded tiles of 32 x 32,
 // or four of 16 x 16, with one exchange in each direction through a part of shared memory that
-// belongs to the warp. There are no tables of roots, and only one barrier of the block, for the
-// left.
+// belongs to the warp (kernel.hpp). There are no tables of roots.
 //
 // - A block keeps the spectrum of one left in shared memory. Its first warp computes it while the
-//   other warps transform their first rights.
-// - Two tiles of a warp share the two columns that are real in the other dimension, so that 16
-//   columns per tile suffice (kernel.hpp).
+//   other warps transform their first rights. This takes the only barrier of the block.
 // - Rows of the next rights are loaded before the rows of the current ones are transformed.
 // - The warp makes results dense in its shared memory, with the alignment that they have in global
 //   memory, and stores them with 16 bytes per lane.
 // - For n-to-m, rights are transformed again for each left: a forward transform, of which half is
 //   zeros, is a quarter of the work, and one launch is cheaper than two.
 //
-// Forms: all four, any shape and window; fp32. No parameters: a block has the number of warps, at
-// most 8 or 10, with which all pairs are on the device at once. Compile time: the length, 16 or 32:
-// the shortest that both axes allow.
+// A block has the number of warps, at most 8 or 10, with which all pairs are on the device at once.
 //
 // Limits: square transforms of at most 32. A lane with 64 values has 90 KB of instructions and
 // waits for them a quarter of the time, so fused_fft_block is faster for longer transforms.
-//
 // What limits it (H200): the pipe of shared accesses is half busy; a right of 16 x 16 is 1,250
 // instructions of a warp. Registers on sm_90: 94 and 127, no spills; 16 warps per SM.
 #include "algorithms/blocks/plan.hpp"
@@ -92,13 +86,6 @@ Support supports(const PlanRequest& request) {
   });
   return shared_fits("the tiles of a block", bytes);
 }
-std::size_t workspace_bytes(const PlanRequest&) { return kRootBytes; }
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return Squares::with(Squares::square(request.problem), [&](auto length) -> std::unique_ptr<Plan> {
-    return std::make_unique<LaneRowsPlan<decltype(length)::n>>(request);
-  });
-}
-
 XCORR_VARIANT({
     .summary = "FFT correlation in the registers of a warp: a lane holds a row or a column",
     .parent = "fused_fft_block",
@@ -106,8 +93,8 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft,
     .supports = supports,
-    .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .workspace_bytes = [](const PlanRequest&) -> std::size_t { return kRootBytes; },
+    .plan = Squares::plan<LaneRowsPlan>,
 });
 
 }  // namespace

@@ -3,30 +3,22 @@
 //
 // Sixteen thousand pairs (n-to-mn with as many lefts as rights) are 131 MB, and a record is 32
 // bytes: for a kernel at the rate of memory a pair may take a few hundred cycles of an SM. So a
-// warp processes a whole pair:
+// warp processes a whole pair, with both matrices in one complex transform (kernel.hpp). Sides with
+// different norms are scaled by a power of two first (../pair_scale.hpp).
 //
-// - Left and right are the real and imaginary part of one complex matrix, so that both are
-//   transformed at once (kernel.hpp). Sides with different norms are scaled by a power of two first
-//   (../pair_scale.hpp). Each lane loads a column: 32 lanes read whole rows.
-// - A row or a column is one transform of 32 in the registers of a lane, without tables. There are
-//   three exchanges between lanes, through the shared memory of the warp, without a barrier of the
-//   block.
+// - There are three exchanges between lanes, through the shared memory of the warp, without a
+//   barrier of the block.
 // - The result is real, so only half of the products are made, and 32 lanes share the inverse
 //   transforms of 16 columns.
 // - Windows of a frame (image velocimetry) are read from the frame. Means are removed in registers.
 // - The outputs lie in the shared memory of the warp in the order of the window, from which the
 //   warp makes the record (epilogue.hpp). Only the outputs in the record are scaled.
 //
-// Forms: all four; with boundary zero shapes and windows whose transforms are 32 or shorter, with
-// boundary circular 32 x 32 and 16 x 16; scores product, covariance and, circular at 32 x 32,
-// phase; views windows; results peak (parabola, gaussian), peaks:k, above:t:c, sum
-// (../row_results.hpp) and surface; fp32. No parameters.
-//
-// Limits: only transforms of 32; circular 16 x 16 uses them too, with its right matrix repeated. A
-// left that many rights share is transformed with each of them. peak:upsample is refused, since it
-// needs the surface. above with a threshold of deviations is refused, since its medians need all
-// outputs before one can be listed. For above a clear sets the count to 0 before the kernel, so
-// that its calls do not overlap. Registers on sm_90: 95, no spills; 20 warps per SM.
+// Limits: only transforms of 32; circular 16 x 16 uses them too, with its right matrix repeated.
+// The score phase is circular at 32 x 32 only. A left that many rights share is transformed with
+// each of them. above with a threshold of deviations is refused, since its medians need all outputs
+// before one can be listed. For above a clear sets the count to 0 before the kernel, so that its
+// calls do not overlap. Registers on sm_90: 95, no spills; 20 warps per SM.
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_warp_peak/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
@@ -46,14 +38,10 @@ class PairPlan final : public DevicePlan<float> {
     static_cast<PairInputs&>(a_) = PairInputs(q, kN, kN);
     if (has_phase) a_.phase = PhaseWeights(q, kN * kN, 4);
     if (has_phase) a_.scale = 1;
-    a_.pairs = static_cast<std::uint32_t>(q.pairs());
-    a_.rights_of_left = Divider(q.pairs() / q.lefts);
-    a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
     a_.window = {a_.turn_y, a_.turn_x, a_.rows, a_.cols, 0};
     for (int x = 0; x < a_.cols.count; ++x) {
       a_.window.columns |= std::uint32_t{1} << (a_.cols.first + x + kN - a_.turn_x) % kN;
     }
-    a_.request = ResultRequest(q);
     kernel_ = has_phase                                      ? pair_kernel<PairScore::phase>
               : q.fields.score.kind == ScoreKind::covariance ? pair_kernel<PairScore::covariance>
                                                              : pair_kernel<PairScore::product>;
@@ -64,7 +52,6 @@ class PairPlan final : public DevicePlan<float> {
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     a_.set(call, problem_, arrays);
-    a_.request.out = call.out;
     launches_.begin(call);
     const dim3 threads(32 * kPairWarps);
     if (a_.request.kind != ResultKind::above) {
@@ -98,10 +85,6 @@ Support supports(const PlanRequest& request) {
   return indices_fit(q);
 }
 
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return std::make_unique<PairPlan>(request);
-}
-
 XCORR_VARIANT({
     .summary =
         "FFT correlation of a pair in one warp whose result is a peak: both matrices at once",
@@ -115,7 +98,7 @@ XCORR_VARIANT({
                 ResultKind::sum},
     .views = {Views::dense, Views::windows},
     .supports = supports,
-    .plan = plan,
+    .plan = make_plan<PairPlan>,
 });
 
 }  // namespace

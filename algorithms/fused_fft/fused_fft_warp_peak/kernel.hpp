@@ -34,11 +34,7 @@ inline constexpr int kPairWarps = 4, kPairBlocks = 5;
 enum class PairScore { product, covariance, phase };
 
 struct PairArguments : PairInputs {
-  std::uint32_t pairs;
-  Divider rights_of_left;
-  std::uint32_t rights_back;
   PairWindow window;
-  ResultRequest request;
   PhaseWeights phase;
 };
 

@@ -14,15 +14,11 @@
 
 namespace xcorr::fused_fft {
 
-// Two neighbouring values, in one access.
-struct alignas(16) NeighbourPair {
-  Complex a, b;
-};
 template <int kCount>
 __device__ __forceinline__ void load_line(const Complex* from, Complex (&v)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; i += 2) {
-    const NeighbourPair pair = *reinterpret_cast<const NeighbourPair*>(from + i);
+    const SpectrumPair pair = *reinterpret_cast<const SpectrumPair*>(from + i);
     v[i] = pair.a;
     v[i + 1] = pair.b;
   }
@@ -31,7 +27,7 @@ template <int kCount>
 __device__ __forceinline__ void store_line(Complex* to, const Complex (&v)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; i += 2) {
-    *reinterpret_cast<NeighbourPair*>(to + i) = NeighbourPair{v[i], v[i + 1]};
+    *reinterpret_cast<SpectrumPair*>(to + i) = SpectrumPair{v[i], v[i + 1]};
   }
 }
 

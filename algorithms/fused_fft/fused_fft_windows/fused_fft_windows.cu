@@ -5,34 +5,24 @@
 //
 // A transform of 64 x 64 takes 32 KB, too much for the registers of a warp, and passes through the
 // shared memory of a block cost more than sums of products do. But the even and the odd frequencies
-// of each axis are transforms of half the length of the same inputs, turned (kernel.hpp). So:
+// of each axis are transforms of half the length of the same inputs, turned (kernel.hpp). So a warp
+// computes two of four kinds of frequencies, of 32 x 32 values each, one after the other, without a
+// barrier of the block. Rows and columns of padding are neither loaded, nor transformed, nor
+// stored.
 //
-// - There are four kinds of frequencies, each of 32 x 32 values. A warp computes two kinds, one
-//   after the other, without a barrier of the block. Rows and columns of padding are neither
-//   loaded, nor transformed, nor stored.
-// - Both matrices form one complex matrix, half of the products are made, and the rows of the
-//   inverse are real. Sides with different norms are scaled by a power of two first
-//   (../pair_scale.hpp).
 // - The two warps of a pair meet three times: to exchange half of their last rows, when the outputs
 //   are in shared memory, and before the outputs are overwritten by the next pair. One warp fits
 //   the peak while the other one searches a second peak.
-// - A block has several pairs, so that their warps execute the same instructions at about the same
-//   time.
-// - Windows of a frame are read from the frame, at any offset. Means are removed before anything is
-//   rounded: with zero padding twice, in registers; from 64 x 64 once. What then remains of a mean
-//   is in the zero frequency of the spectrum, which is set to 0.
+// - Means are removed before anything is rounded: with zero padding twice, in registers; from 64 x
+//   64 once. What then remains of a mean is in the zero frequency of the spectrum, which is set to
+//   0.
 // - A separate kernel computes covariances of whole windows of 32 x 32 at all shifts, which is what
 //   velocimetry needs. It has no conditions on rows, columns and shifts, so fewer instructions are
 //   fetched.
 //
-// Forms: all four; boundary zero with shapes up to 32 x 32, any window; boundary circular with 64 x
-// 64, any window; scores product and covariance; views windows; results peak (parabola, gaussian)
-// and surface; fp32. No parameters.
-//
 // Limits: a left that many rights share is transformed with each of them. Windows of 64 x 64 are
-// loaded once for each kind of frequencies, from the L1 cache. peak:upsample is refused, since it
-// needs the surface. Registers on sm_90: 128 with zero padding, 168 with 64 x 64, no spills; 16 and
-// 12 warps per SM.
+// loaded once for each kind of frequencies, from the L1 cache. Registers on sm_90: 128 with zero
+// padding, 168 with 64 x 64, no spills; 16 and 12 warps per SM.
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_windows/kernel.hpp"
 #include "harness/variant.hpp"
@@ -49,15 +39,11 @@ class WindowPlan final : public DevicePlan<float> {
     const bool folds = q.fields.boundary == Boundary::circular;
     const bool covariance = q.fields.score.kind == ScoreKind::covariance;
     static_cast<PairInputs&>(a_) = PairInputs(q, folds ? kN : kN / 2, kN);
-    a_.pairs = static_cast<std::uint32_t>(q.pairs());
-    a_.rights_of_left = Divider(q.pairs() / q.lefts);
-    a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
     a_.columns = WindowColumns(a_.cols);
-    a_.request = ResultRequest(q);
     kernel_ = kernel_of(folds, covariance, a_.whole && are_all(a_.rows) && are_all(a_.cols));
     // As many pairs per block as fit its shared memory, at least one.
     constexpr std::size_t kBytes = sizeof(Complex) * WindowShared::elements;
-    int pairs = folds ? kWindowPairs<true> : kWindowPairs<false>;
+    int pairs = folds ? WindowTuning<true>::pairs : WindowTuning<false>::pairs;
     while (pairs > 1 && static_cast<std::size_t>(pairs) * kBytes > shared_limit()) pairs /= 2;
     threads_ = static_cast<unsigned>(pairs * kPairThreads);
     shared_bytes_ = static_cast<std::size_t>(pairs) * kBytes;
@@ -68,7 +54,6 @@ class WindowPlan final : public DevicePlan<float> {
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     a_.set(call, problem_, arrays);
-    a_.request.out = call.out;
     launches_.begin(call);
     launches_.run(kernel_, dim3(blocks_), dim3(threads_), shared_bytes_, call.stream, a_);
   }
@@ -105,10 +90,6 @@ Support supports(const PlanRequest& request) {
   return indices_fit(q);
 }
 
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return std::make_unique<WindowPlan>(request);
-}
-
 XCORR_VARIANT({
     .summary = "FFT correlation of a pair in two warps, results peak and surface: windows of up to "
                "32 x 32 with zero padding, of 64 x 64 with boundary circular",
@@ -121,7 +102,7 @@ XCORR_VARIANT({
     .results = {ResultKind::surface, ResultKind::peak},
     .views = {Views::dense, Views::windows},
     .supports = supports,
-    .plan = plan,
+    .plan = make_plan<WindowPlan>,
 });
 
 }  // namespace

@@ -1,13 +1,12 @@
-// The kernel of fused_fft_windows: two warps of a block process a pair. Its transform has 64 x 64
-// values; no thread and no warp holds all of them. Frequencies of a transform of 64 are even or
-// odd, 2 k + c, and those of one kind are a transform of 32:
+// The kernel of fused_fft_windows: two warps of a block process a pair. Frequencies of a transform
+// of 64 are even or odd, 2 k + c, and those of one kind are a transform of 32:
 //
 //   sum over y of z[y] w_64^((2 k + c) y)
 //     = sum over y < 32 of w_32^(k y) w_64^(c y) (z[y] +- z[y + 32])
 //
 // where z[y + 32] is 0 if matrices have 32 rows and boundary is zero. So warp 0 has the even
 // frequencies of y and warp 1 the odd ones; each processes the even and then the odd frequencies of
-// x. A warp holds 32 x 32 complex values, a column or a row of 32 in the registers of each lane:
+// x. A lane has a column or a row of 32 complex values in registers:
 //
 //   pass       a lane has                       computes
 //   load       column x of left + i right       means removed if asked for; transform over y
@@ -28,8 +27,7 @@
 // A pair takes about 4,000 instructions in sequence. The instruction caches do not hold them for
 // warps that are at different places. So the pairs of a block, which are neighbours in a frame,
 // meet once per pair, before the records. With one pair per block, warps waited for instructions a
-// third of the time. For the same reason whole windows of which all shifts are asked for have a
-// separate kernel, without the code that other windows need.
+// third of the time.
 #pragma once
 
 #include "algorithms/blocks/divide.hpp"
@@ -43,21 +41,18 @@
 
 namespace xcorr::fused_fft {
 
-// Max pairs per block, and resident pairs per SM that the launch bounds ask for.
-template <bool kFolds>
-inline constexpr int kWindowPairs = kFolds ? 2 : 4;
-template <bool kFolds>
-inline constexpr int kWindowsResident = kFolds ? 6 : 8;
 inline constexpr int kPairThreads = 2 * warp::kSize;
+// Launch shape for windows of 64 x 64 (kFolds) and of up to 32 x 32: max pairs per block, and
+// resident blocks per SM that the launch bounds ask for.
+template <bool kFolds>
+struct WindowTuning {
+  static constexpr int pairs = kFolds ? 2 : 4, blocks = kFolds ? 3 : 2;
+};
 // Rows and columns of the rotated result at which two matrices of 32 x 32 overlap.
 inline constexpr Range kAllShifts{1, 63};
 
 struct WindowArguments : PairInputs {
-  std::uint32_t pairs;
-  Divider rights_of_left;
-  std::uint32_t rights_back;
   WindowColumns columns;
-  ResultRequest request;
 };
 
 // One matrix of a pair of 64 x 64, which is one part (real or imaginary) of the complex matrix.
@@ -160,9 +155,8 @@ __device__ __forceinline__ void multiply_half(const Complex (&v)[32], int mirror
 // kFolds: circular matrices of 64 x 64; otherwise matrices of up to 32 x 32, padded with zeros.
 // kWhole: all matrices are 32 x 32, and all shifts are asked for.
 template <bool kFolds, bool kCovariance, bool kWhole>
-__global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
-                                  kWindowsResident<kFolds> / kWindowPairs<kFolds>)
-    window_kernel(WindowArguments a) {
+__global__ void __launch_bounds__(kPairThreads* WindowTuning<kFolds>::pairs,
+                                  WindowTuning<kFolds>::blocks) window_kernel(WindowArguments a) {
   constexpr int kPitch = WindowShared::pitch;
   // The shuffle tells the compiler that the value is the same in all lanes: what depends on it then
   // takes no register of a lane.

@@ -1,5 +1,5 @@
 // Transforms of power-of-two lengths in the registers of one thread, at whole or half frequencies,
-// made of fused multiply-adds.
+// made of fused multiply-adds:
 //
 //   X[k] = sum over n of v[n] w_N^((k + s) n),
 //   s = 0, or s = 1/2 for the odd frequencies of 2 N values

@@ -3,12 +3,11 @@
 //   frame_statistics_kernel  one block per template: its unit template (template_statistics.hpp);
 //                            the other blocks: strips of frames
 //
-// A strip is kStripRows rows of a frame, as many as a block of factors has rows of windows. Strips
-// begin where those blocks begin, so that all windows of a block contain whole strips. The sums of
-// a column of a strip, of its values and their squares, serve 16 windows each: for windows of 64
-// rows the kernel of factors reads 40 rows and the sums of three strips, in place of 79 rows. Sums
-// are float64, about a pivot of the frame: a value near which most others are, or 0
-// (template_factors.hpp, window_pivot).
+// A strip is kStripRows rows of a frame. Strips begin where the blocks of factors begin, so that
+// all windows of a block contain whole strips. The sums of a column of a strip, of its values and
+// their squares, serve 16 windows each: for windows of 64 rows the kernel of factors reads 40 rows
+// and the sums of three strips, in place of 79 rows. Sums are float64, about a pivot of the frame:
+// a value near which most others are, or 0 (template_factors.hpp, window_pivot).
 #pragma once
 
 #include <algorithm>

@@ -5,22 +5,24 @@
 #include <type_traits>
 
 #include "algorithms/blocks/peak_search.hpp"
+#include "algorithms/blocks/template_problem.hpp"
 #include "algorithms/fused_fft/block_tile.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/surface_rows.hpp"
 #include "algorithms/fused_fft/template_fft/frame_factors.hpp"
-#include "algorithms/fused_fft/template_fft/frame_rows.hpp"
 
 namespace xcorr::fused_fft {
 
+// Launch shape of a length: threads of a block that correlates a tile, and of one that transforms a
+// template; resident blocks per SM that the launch bounds ask for. With 24 warps at length 192 the
+// transforms of templates would spill registers; 25 units of columns take two rounds with 16 warps
+// as with 24.
 template <int kN>
-inline constexpr int kTemplateWarps = kN == 192 ? 24 : BlockTile<kN>::warps;
-// Warps of a block that transforms a template. With 24 warps of the length 192 registers would be
-// spilled; its 25 units of columns take two rounds with 16 warps as with 24.
-template <int kN>
-inline constexpr int kSpectraWarps = kN == 192 ? 16 : BlockTile<kN>::warps;
-// Resident blocks per SM that the launch bounds ask for.
-constexpr int template_blocks(int n) { return n <= 64 ? 6 : n <= 128 ? 2 : 1; }
+struct TemplateTuning {
+  static constexpr int warps = kN == 192 ? 24 : BlockTile<kN>::warps, threads = 32 * warps;
+  static constexpr int spectra_warps = kN == 192 ? 16 : warps, spectra_threads = 32 * spectra_warps;
+  static constexpr int blocks = kN <= 64 ? 6 : kN <= 128 ? 2 : 1;
+};
 
 // The base is the problem of one template in one tile of a frame.
 struct TemplateFftArguments : FusedProblem {
@@ -47,6 +49,18 @@ struct TemplateShared {
   using T = BlockTile<kN>;
   static constexpr std::size_t tile = kN;  // in complex values
   static constexpr std::size_t bytes = sizeof(Complex) * (tile + T::elements);
+};
+
+// A part of a frame, no larger than the tile. Values are scaled and shifted by the pivot.
+struct FramePart {
+  static constexpr bool kMayBeHalf = false;
+
+  __device__ __forceinline__ Index below(int count) const { return Index{count} * pitch; }
+  __device__ __forceinline__ float value(float stored) const { return scale.of(stored); }
+
+  const float* data;
+  int pitch, rows, cols;
+  FrameScale scale;
 };
 
 // Opaque to the compiler, so that it computes no address before the passes: that would take
@@ -145,11 +159,11 @@ __device__ __forceinline__ float factor_of_wide(float root, float scale) {
 // The first `of_templates` blocks compute the spectra of `lefts` templates; the remaining blocks
 // store the facts of frames. The next kernel runs beside this one (frame_factors.hpp).
 template <int kN>
-__global__ void __launch_bounds__(32 * kSpectraWarps<kN>, template_blocks(kN))
+__global__ void __launch_bounds__(TemplateTuning<kN>::spectra_threads, TemplateTuning<kN>::blocks)
     template_spectra_kernel(FusedProblem a, Complex* spectra, int lefts, int of_templates,
                             TemplateMemory memory, std::uint32_t* ready, int frames) {
   using T = BlockTile<kN>;
-  constexpr int kThreads = 32 * kSpectraWarps<kN>;
+  constexpr int kThreads = TemplateTuning<kN>::spectra_threads;
   Complex* const twiddles = dynamic_shared<Complex>();
   for (int i = static_cast<int>(threadIdx.x); i < kN; i += kThreads) twiddles[i] = a.roots[i];
   let_next_start();
@@ -166,7 +180,8 @@ __global__ void __launch_bounds__(32 * kSpectraWarps<kN>, template_blocks(kN))
   Complex* const in_tile = twiddles + TemplateShared<kN>::tile;
 #pragma unroll 1
   for (int left = number; left < lefts; left += of_templates) {
-    const BlockTransform<kN> tile(in_tile, twiddles, template_place(kSpectraWarps<kN>));
+    const BlockTransform<kN> tile(in_tile, twiddles,
+                                  template_place(TemplateTuning<kN>::spectra_warps));
     tile.forward_rows(a.left_of(left));
     block::barrier();
     Complex* const to = spectra + static_cast<Index>(left) * T::spectrum;
@@ -275,16 +290,16 @@ __device__ __forceinline__ LaneTop write_scores(const TemplateFftArguments& a,
 }
 
 template <int kN, typename Arguments>
-__global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
+__global__ void __launch_bounds__(TemplateTuning<kN>::threads, TemplateTuning<kN>::blocks)
     template_tiles_kernel(Arguments a) {
   constexpr bool kMany = std::is_same_v<Arguments, ManyTemplates>;
   using T = BlockTile<kN>;
   using L = typename T::L;
   XCORR_SHARED(TileItem, of_block, 1);
-  XCORR_SHARED(PartTop, tops, kTemplateWarps<kN>);
+  XCORR_SHARED(PartTop, tops, TemplateTuning<kN>::warps);
   Complex* const twiddles = dynamic_shared<Complex>();
   Complex* const in_tile = twiddles + TemplateShared<kN>::tile;
-  for (int i = static_cast<int>(threadIdx.x); i < kN; i += 32 * kTemplateWarps<kN>) {
+  for (int i = static_cast<int>(threadIdx.x); i < kN; i += TemplateTuning<kN>::threads) {
     twiddles[i] = a.roots[i];
   }
   const TemplateProblem& q = a.q;
@@ -294,7 +309,7 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
   if (kMany || !q.is_ratio) wait_for_previous();
 #pragma unroll 1
   for (std::uint32_t item = blockIdx.x; item < a.items; item += gridDim.x) {
-    const WarpPlace my = template_place(kTemplateWarps<kN>);
+    const WarpPlace my = template_place(TemplateTuning<kN>::warps);
     TileItem& mine = of_block[0];
     if (my.warp == 0) {
       std::uint32_t rest = item;
@@ -320,9 +335,9 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
       const int cols = q.right_cols - q.first_sx - mine.col;
       const Index at =
           static_cast<Index>(q.first_sy + mine.row) * q.right_cols + q.first_sx + mine.col;
-      FrameRows<kN>(in_tile, twiddles, my)
-          .forward({a.frames + mine.frame * q.right_size() + at, q.right_cols, rows_of_tile(),
-                    kN < cols ? kN : cols, mine.scale});
+      BlockTransform<kN>(in_tile, twiddles, my)
+          .forward_rows(FramePart{a.frames + mine.frame * q.right_size() + at, q.right_cols,
+                                  rows_of_tile(), kN < cols ? kN : cols, mine.scale});
     }
     block::barrier();
     // The units of columns go to the warps in reverse order, because warp 0 has more work
@@ -395,7 +410,7 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
   if (blockIdx.x == 0 && a.ready != nullptr) {
     wait_for_previous();  // for a block without items; factors no longer read the counters
 #pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x); i < q.rights; i += 32 * kTemplateWarps<kN>) {
+    for (int i = static_cast<int>(threadIdx.x); i < q.rights; i += TemplateTuning<kN>::threads) {
       a.ready[i] = 0;
     }
   }

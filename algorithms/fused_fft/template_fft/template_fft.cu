@@ -8,21 +8,16 @@
 //   templates, in float64 from sums of strips of the frame (frame_statistics.hpp). It runs beside
 //   the kernel that makes the templates' spectra (frame_factors.hpp).
 // - A block processes one tile. It subtracts a pivot, the median of some of the tile's values, so
-//   that an offset costs no digits. Transform, product with the template's spectrum, inverse
-//   transform, score and the first largest score happen in shared memory.
-// - With several templates the block multiplies the tile's spectrum with one template's spectrum
-//   after the other. All of these spectra are read from the L2 cache.
+//   that an offset costs no digits. Transform, products, inverse transforms, scores and the first
+//   largest score happen in shared memory. The spectra of several templates come from the L2 cache.
 // - For the result peak the surface stays in the workspace. The largest output of each tile decides
 //   which few tiles the search for the second peak must read (tile_search.hpp).
 //
-// Forms: all four; shifts at which the frame (right) contains the template (left); scores product,
-// covariance, ncc and zncc; results surface and peak (parabola, gaussian); fp32.
-// Parameters, compile-time:
-//   tile  64, 128, 192   rows and columns of a transform, which gives (tile - template + 1)^2
-//                        outputs. An SM holds 6, 2 or 1 tiles of these sizes
+// A tile of n x n gives (n - template + 1)^2 outputs. An SM holds 6, 2 or 1 tiles of 64, 128
+// or 192.
+//
 // Limits: a template has at most 3/4 of the rows and columns of a tile. An infinity, a NaN or a
-// very large value spoils the outputs of its tile. The variant belongs to this family because its
-// transforms are those of fused_fft_block.
+// very large value spoils the outputs of its tile.
 #include <algorithm>
 #include <string>
 
@@ -64,8 +59,9 @@ struct TileFacts {
 TileFacts facts_of(const PlanRequest& request) {
   return Lengths<64, 128, 192>::with(request.params.get_int("tile"), [](auto length) {
     constexpr int kN = decltype(length)::n;
-    return TileFacts{32 * kTemplateWarps<kN>, 32 * kSpectraWarps<kN>, TemplateShared<kN>::bytes,
-                     BlockTile<kN>::spectrum, store_root_tables<Length<kN>, Length<kN>>};
+    return TileFacts{TemplateTuning<kN>::threads, TemplateTuning<kN>::spectra_threads,
+                     TemplateShared<kN>::bytes, BlockTile<kN>::spectrum,
+                     store_root_tables<Length<kN>, Length<kN>>};
   });
 }
 
@@ -250,11 +246,7 @@ Support supports(const PlanRequest& request) {
   }
   if (TemplateTiles(q, n).all * q.lefts > kIndexLimit) return no("more than 2^31 - 1 tiles");
   const std::size_t bytes = std::max(facts_of(request).shared_bytes, factors_shared_bytes(q));
-  // All sizes are checked against the device, since the emulation's limit may be lower than that of
-  // every GPU.
-  if (bytes <= shared_limit()) return yes();
-  return no("tile=" + std::to_string(n) + ": " + std::to_string(bytes) +
-            " bytes of shared memory, and a block has " + std::to_string(shared_limit()));
+  return shared_fits("tile=" + std::to_string(n), bytes, true);
 }
 
 XCORR_VARIANT({
@@ -271,9 +263,7 @@ XCORR_VARIANT({
         [](const PlanRequest& request) {
           return TemplateFftMemory(request, blocks_of(request), Workspace(nullptr)).bytes;
         },
-    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<TemplateFftPlan>(request);
-    },
+    .plan = make_plan<TemplateFftPlan>,
 });
 
 }  // namespace

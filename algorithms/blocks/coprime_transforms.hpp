@@ -1,16 +1,16 @@
-// Transforms of 2, 5, 9, 10, 18 and 20 values in the registers of a thread, in addition to those of
-// blocks/short_transforms.hpp. Those of 10, 18 and 20 use the prime factor algorithm (Good), which
-// has no twiddles.
+// Transforms of 2, 3, 5, 9, 10, 18 and 20 values in the registers of a thread, in addition to those
+// of short_transforms.hpp. Those of 10, 18 and 20 use the prime factor algorithm (Good), which has
+// no twiddles.
 #pragma once
 
 #include "algorithms/blocks/short_transforms.hpp"
 
-namespace xcorr::fused_fft {
+namespace xcorr::device {
 
 // Cosine and sine of 2 pi k / n as constants, by their series.
 constexpr double root_part(int k, int n, bool sine) {
-  double angle = 2 * 3.14159265358979323846 * (k % n) / n;
-  if (2 * (k % n) > n) angle -= 2 * 3.14159265358979323846;
+  k = (k % n + n) % n;
+  double angle = 2 * 3.14159265358979323846 * (2 * k > n ? k - n : k) / n;
   double term = sine ? angle : 1, sum = term;
   for (int i = sine ? 3 : 2; i < 60; i += 2) {
     term *= -angle * angle / (i * (i - 1));
@@ -18,22 +18,21 @@ constexpr double root_part(int k, int n, bool sine) {
   }
   return sum;
 }
+constexpr float root_re(int k, int n) { return static_cast<float>(root_part(k, n, false)); }
+constexpr float root_im(int k, int n) { return static_cast<float>(root_part(k, n, true)); }
 // a times w_n^k, or its conjugate (forward).
 template <int kK, int kN, Direction kWay>
 __device__ __forceinline__ Complex turned_by_root(Complex a) {
   if constexpr (kK % kN == 0) return a;
-  constexpr float kCosine = static_cast<float>(root_part(kK, kN, false));
-  constexpr float kSine = static_cast<float>(root_part(kK, kN, true));
+  constexpr float kCosine = root_re(kK, kN), kSine = root_im(kK, kN);
   return turn<kWay>(a, kCosine, kSine);
 }
 
 template <Direction kWay>
 __device__ __forceinline__ void transform5(Complex& a, Complex& b, Complex& c, Complex& d,
                                            Complex& e) {
-  constexpr float kCosine1 = static_cast<float>(root_part(1, 5, false));
-  constexpr float kCosine2 = static_cast<float>(root_part(2, 5, false));
-  constexpr float kSine1 = static_cast<float>(root_part(1, 5, true));
-  constexpr float kSine2 = static_cast<float>(root_part(2, 5, true));
+  constexpr float kCosine1 = root_re(1, 5), kSine1 = root_im(1, 5);
+  constexpr float kCosine2 = root_re(2, 5), kSine2 = root_im(2, 5);
   const Complex sum1 = b + e, sum2 = c + d;
   const Complex turned1 = quarter_turn<kWay>(b - e), turned2 = quarter_turn<kWay>(c - d);
   const Complex even1 = {a.re + kCosine1 * sum1.re + kCosine2 * sum2.re,
@@ -84,6 +83,8 @@ __device__ __forceinline__ void short_transform(Complex (&v)[kN]) {
     const Complex difference = v[0] - v[1];
     v[0] = v[0] + v[1];
     v[1] = difference;
+  } else if constexpr (kN == 3) {
+    transform3<kWay>(v[0], v[1], v[2]);
   } else if constexpr (kN == 5) {
     transform5<kWay>(v[0], v[1], v[2], v[3], v[4]);
   } else if constexpr (kN == 9) {
@@ -114,4 +115,4 @@ __device__ __forceinline__ void short_transform(Complex (&v)[kN]) {
   }
 }
 
-}  // namespace xcorr::fused_fft
+}  // namespace xcorr::device
