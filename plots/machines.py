@@ -6,7 +6,6 @@ not verified. The same rows give the same bytes.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import math
 import sys
@@ -28,7 +27,7 @@ from plots.metrics import MICRO
 from plots.report import page
 from plots.sets import loaded
 from plots.tables.crossover import crossed
-from xcorr.errors import Parser, UserError
+from xcorr.errors import Parser, UserError, command
 from xcorr.files import load_toml
 
 DATA = Path(__file__).with_name("machines.toml")
@@ -55,11 +54,6 @@ class Machine:
     dash: Any
     cells: pd.DataFrame
     note: str = ""
-
-
-def load_data() -> dict[str, Any]:
-    """machines.toml."""
-    return load_toml(DATA)
 
 
 def best_times(points: pd.DataFrame, data: dict[str, Any]) -> pd.DataFrame:
@@ -270,49 +264,38 @@ def draw(machines: Sequence[Machine]) -> list[Result]:
     ]
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    made = Parser(
-        prog="python3 -m plots.machines",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def run(argv: Sequence[str]) -> int:
+    """The command; raises UserError."""
+    made = Parser(prog="python3 -m plots.machines", description=__doc__, epilog=EPILOG)
     made.add_argument("keys", nargs="+", metavar="machine-key", help="sets to compare, in the order of the legend")
     made.add_results()
     made.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: machines/ of the results)")
-    return made
+    asked = made.parse_args(argv)
+    twice = next((key for key in asked.keys if asked.keys.count(key) > 1), None)
+    if twice:
+        raise UserError(f"machine key {twice}: is named twice; name each set once")
+    data = load_toml(DATA)
+    machines = [machine(results, place, data) for place, results in enumerate(loaded(asked.results, asked.keys))]
+    out = asked.out or asked.results / "machines"
+    captions = ["# Machines compared\n"]
+    for one in draw(machines):
+        if isinstance(one, Omitted):
+            print(f"left out: {one.name.replace('_', ' ')}: {one.reason}")
+            continue
+        for extension, content in encode(one).items():
+            store.write_atomic(out / f"{one.name}.{extension}", content)
+        captions.append(f"## {one.name}\n\n{one.title}. {one.caption}\n")
+        print(f"{out / one.name}.svg (also pdf and png)")
+    store.write_atomic(out / "captions.md", "\n".join(captions).encode("utf-8"))
+    print(f"captions: {out / 'captions.md'}")
+    for note in filter(None, (one.note for one in machines)):
+        print(f"* {note}")
+    return 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code (0, or 2 after one line about a user's mistake)."""
-    try:
-        asked = parser().parse_args(argv)
-        twice = next((key for key in asked.keys if asked.keys.count(key) > 1), None)
-        if twice:
-            raise UserError(f"machine key {twice}: is named twice; name each set once")
-        data = load_data()
-        machines = []
-        for place, results in enumerate(loaded(asked.results, asked.keys)):
-            machines.append(machine(results, place, data))
-        out = asked.out or asked.results / "machines"
-        captions = ["# Machines compared\n"]
-        for one in draw(machines):
-            if isinstance(one, Omitted):
-                print(f"left out: {one.name.replace('_', ' ')}: {one.reason}")
-                continue
-            for extension, content in encode(one).items():
-                store.write_atomic(out / f"{one.name}.{extension}", content)
-            captions.append(f"## {one.name}\n\n{one.title}. {one.caption}\n")
-            print(f"{out / one.name}.svg (also pdf and png)")
-        store.write_atomic(out / "captions.md", "\n".join(captions).encode("utf-8"))
-        print(f"captions: {out / 'captions.md'}")
-        for note in [one.note for one in machines if one.note]:
-            print(f"* {note}")
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    """The command line; every mistake of the user is one line."""
+    return command(run, argv)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ Neither compiler nor GPU is needed. The same rows give the same bytes.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Sequence
@@ -21,7 +20,8 @@ from plots.metrics import METRICS
 from plots.report import page
 from plots.sets import choose, loaded
 from plots.tables import table as tables
-from xcorr.errors import Parser, UserError, nearest
+from xcorr.errors import Parser, command
+from xcorr.errors import choose as choose_names
 
 EPILOG = """example:
   python3 -m plots.render                      every published set, or the only local one
@@ -39,30 +39,6 @@ class Written:
     table: Path
     drawn: list[str]
     omitted: list[Omitted]
-
-
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    made = Parser(
-        prog="python3 -m plots.render",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = made.add_argument
-    add("keys", nargs="*", metavar="machine-key", help="set to draw (default: see the example)")
-    add("--local", action="store_true", help="local sets, even where a published one exists")
-    made.add_results()
-    add("--out", type=Path, metavar="DIR", help="write there instead of into the set's folder")
-    add("--overlay", metavar="KEY", help="draw an imported set's points, hollow, in the figures of the others")
-    add(
-        "--metric",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help=f"draw the comparison in another metric too: {', '.join(METRICS)}",
-    )
-    return made
 
 
 def draw_all(results: tidy.ResultSet, metrics: Sequence[str]) -> list[Result]:
@@ -115,36 +91,50 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
     )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code (0, or 2 after one line about a user's mistake)."""
-    try:
-        options = parser().parse_args(argv)
-        for metric in options.metric:
-            if metric not in METRICS:
-                raise UserError(f"metric {metric}: unknown; {nearest(metric, METRICS)}")
-        foreign = None
-        if options.overlay:
-            (foreign,) = loaded(options.results, [options.overlay])
-        several = len(choose(options.results, options.keys, options.local)) > 1
-        for results in loaded(options.results, options.keys, options.local):
-            out = results.folder
-            if options.out:
-                out = options.out / results.key if several else options.out
-            if foreign and foreign.key != results.key:
-                results = imported.overlay(results, foreign)
-            written = render(results, out, options.metric)
-            print(f"report:  {written.report}")
-            print(f"figures: {written.figures} ({len(written.drawn)}, as svg, pdf and png)")
-            print(f"table:   {written.table} (also csv and tex)")
-            if written.omitted:
-                print(
-                    f"left out: {len(written.omitted)} figures that these rows do not feed; the report says of each which "
-                    "command measures it, and scripts/reproduce.sh --preset quick measures most of them"
-                )
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+def run(argv: Sequence[str]) -> int:
+    """The command; raises UserError."""
+    made = Parser(prog="python3 -m plots.render", description=__doc__, epilog=EPILOG)
+    add = made.add_argument
+    add("keys", nargs="*", metavar="machine-key", help="set to draw (default: see the example)")
+    add("--local", action="store_true", help="local sets, even where a published one exists")
+    made.add_results()
+    add("--out", type=Path, metavar="DIR", help="write there instead of into the set's folder")
+    add("--overlay", metavar="KEY", help="draw an imported set's points, hollow, in the figures of the others")
+    names = ", ".join(METRICS)
+    add(
+        "--metric",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"draw the comparison in another metric too: {names}",
+    )
+    options = made.parse_args(argv)
+    metrics = choose_names("metric", options.metric, METRICS)
+    foreign = None
+    if options.overlay:
+        (foreign,) = loaded(options.results, [options.overlay])
+    several = len(choose(options.results, options.keys, options.local)) > 1
+    for results in loaded(options.results, options.keys, options.local):
+        out = results.folder
+        if options.out:
+            out = options.out / results.key if several else options.out
+        if foreign and foreign.key != results.key:
+            results = imported.overlay(results, foreign)
+        written = render(results, out, metrics)
+        print(f"report:  {written.report}")
+        print(f"figures: {written.figures} ({len(written.drawn)}, as svg, pdf and png)")
+        print(f"table:   {written.table} (also csv and tex)")
+        if written.omitted:
+            print(
+                f"left out: {len(written.omitted)} figures that these rows do not feed; the report says of each which "
+                "command measures it, and scripts/reproduce.sh --preset quick measures most of them"
+            )
     return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; every mistake of the user is one line."""
+    return command(run, argv)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ Draw one set with `python3 -m plots.render KEY`.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
@@ -13,7 +12,7 @@ from tabulate import tabulate
 
 from plots import catalogue, tidy
 from plots.figures import _paper
-from xcorr.errors import Parser, UserError
+from xcorr.errors import Parser, command
 
 EPILOG = """example:
   python3 -m plots.figures --list
@@ -36,22 +35,18 @@ def rows() -> list[tuple[str, str, str]]:
     return found
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code (0, or 2 after one line about a user's mistake)."""
-    parser = Parser(
-        prog="python3 -m plots.figures",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def run(argv: Sequence[str]) -> int:
+    """The command; raises UserError."""
+    parser = Parser(prog="python3 -m plots.figures", description=__doc__, epilog=EPILOG)
     parser.add_argument("--list", action="store_true", help="print every figure (the default)")
-    try:
-        parser.parse_args(argv)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    parser.parse_args(argv)
     print(tabulate(rows(), headers=["figure", "what it shows", "measured by"]))
     return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; every mistake of the user is one line."""
+    return command(run, argv)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Rewrites the generated blocks of README.md and of the pages under docs/.
 
-A block stands between `<!-- generated:NAME arguments -->` and `<!-- /generated -->`. The text around it is written by
-hand. NAME is one of:
+A block lies between `<!-- generated:NAME arguments -->` and `<!-- /generated -->`. NAME is one of:
   summary_figure [key]   the figure of the README
   summary_table [key]    ten typical problems: times, speed-ups, distance to the floor
   beyond [key]           two sentences on the speed-up over the paper's best
@@ -14,13 +13,13 @@ A key names a published set; without one the first set is taken.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +51,21 @@ EPILOG = """example:
   python3 -m plots.report.pages --check    only say which blocks are stale (exit code 1)"""
 
 
-class Sources:
-    """Where the content of the blocks comes from; read only when a block asks for it."""
+class Content:
+    """Reads what the blocks show, when a block asks for it."""
 
     def __init__(self, root: Path, results: Path, list_json: Path | None) -> None:
         self.root, self.results, self.list_json = root, results, list_json
         self.page = root  # folder of the page that is being rewritten
-        self.body = ""  # what stands in the block that is being rewritten
-        self._loaded: dict[str, tidy.ResultSet] = {}
+        self.body = ""  # text of the block that is being rewritten
+        self.load = cache(lambda key: tidy.load(results / "published" / key, key, "published"))
 
     def variants(self) -> list[dict[str, Any]]:
-        """Variants as the program lists them."""
-        text = self._read(self.list_json) if self.list_json is not None else self._ask()
+        """The variants that the file `list_json` or, without one, the program lists."""
+        try:
+            text = self.list_json.read_text(encoding="utf-8") if self.list_json else self._ask()
+        except OSError as error:
+            raise UserError(f"{self.list_json}: {error.strerror}; give the output of --list=json") from error
         try:
             return list(json.loads(text)["variants"])
         except (ValueError, KeyError, TypeError) as error:
@@ -79,29 +81,18 @@ class Sources:
             raise UserError(f"{program} --list=json: exit code {done.returncode}; build again")
         return done.stdout
 
-    @staticmethod
-    def _read(path: Path) -> str:
-        try:
-            return path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"{path}: {error.strerror}; give the output of --list=json") from error
-
-    def published(self, words: Sequence[str]) -> tuple[str, list[str]]:
-        """(machine key, other words): first word if a published key, else the first key."""
+    def key(self, words: Sequence[str]) -> str:
+        """Machine key of a published set: the first of `words`, or the first key where there are none."""
         keys = available(self.results)["published"]
         if not keys:
             raise UserError(f"{self.results}/published: no result set; publish one first")
-        if words and words[0] in keys:
-            return words[0], list(words[1:])
-        if words:
+        if words and words[0] not in keys:
             raise UserError(f"machine key {words[0]}: not published; {nearest(words[0], keys)}")
-        return keys[0], []
+        return words[0] if words else keys[0]
 
-    def load(self, key: str) -> tidy.ResultSet:
-        """The published set `key`, read once."""
-        if key not in self._loaded:
-            self._loaded[key] = tidy.load(self.results / "published" / key, key, "published")
-        return self._loaded[key]
+    def published(self, words: Sequence[str]) -> tidy.ResultSet:
+        """The published set that `words` name; each set is read once."""
+        return self.load(self.key(words))
 
     def link(self, path: Path) -> str:
         """`path` as the page links to it."""
@@ -109,7 +100,7 @@ class Sources:
 
 
 def campaign(results: tidy.ResultSet) -> str:
-    """Of which days and commits the rows of a set are."""
+    """Days and commits of the rows of a set, in a sentence."""
     runs = run_lines(results.runs, set(results.runs))
     days = sorted({one["utc"][:10] for one in runs})
     commits = list(dict.fromkeys(one["commit"][:7] for one in reversed(runs)))
@@ -122,13 +113,13 @@ def campaign(results: tidy.ResultSet) -> str:
     return f"The set `{results.key}` was measured {when}, with the sources of {which}; later changes are not in it."
 
 
-def variants_block(sources: Sources, _: Sequence[str]) -> str:
+def variants_block(content: Content, _: Sequence[str]) -> str:
     """Markdown table of all variants."""
     rows = [
         "| variant | family | backend | precision | forms | parameters | what it is |\n",
         "| --- | --- | --- | --- | --- | --- | --- |\n",
     ]
-    for one in sources.variants():
+    for one in content.variants():
         axes = "; ".join(f"{a['name']} = {', '.join(a['values'])}" for a in one.get("axes", []))
         forms = one.get("forms", [])
         file = one.get("source_file")
@@ -140,80 +131,75 @@ def variants_block(sources: Sources, _: Sequence[str]) -> str:
             axes or "–",
             one.get("summary", ""),
         ]
-        name = f"[`{one['id']}`]({sources.link(sources.root / file)})" if file else cell(one["id"])
+        name = f"[`{one['id']}`]({content.link(content.root / file)})" if file else cell(one["id"])
         rows.append(line_of([name, *map(cell, cells)]))
-    # A build without nvcc leaves the CUDA variants out; their rows stay as the last full build wrote them.
-    listed = {one["id"] for one in sources.variants()}
-    for row in sources.body.splitlines(keepends=True):
+    # A build without nvcc does not list the CUDA variants: their rows are kept.
+    listed = {one["id"] for one in content.variants()}
+    for row in content.body.splitlines(keepends=True):
         found = UNBUILT.match(row)
         if found and found["id"] not in listed and (ROOT / found["path"]).is_file():
             rows.append(row)
     return "".join(rows[:2] + sorted(rows[2:], key=lambda row: row.partition("]")[0].strip("`")))
 
 
-def best_table_block(sources: Sources, words: Sequence[str]) -> str:
+def best_table_block(content: Content, words: Sequence[str]) -> str:
     """The fastest variant of every problem of a published set, by form and size, in both accountings."""
-    key, _ = sources.published(words)
-    table = best_table.of_set(sources.load(key))
+    results = content.published(words)
+    table = best_table.of_set(results)
     parts, cells = [], []
     for name in best_table.present_accountings(table):
         own = table[table["accounting"] == name]
         shown = best_table.overview(own, SHOWN_CELLS)
         cells.append(best_table.in_overview(own, shown))
         meaning = best_table.ACCOUNTINGS[name][0]
-        parts.append(f"`{key}`, {name} ({meaning}):\n\n" + markdown(shown))
+        parts.append(f"`{results.key}`, {name} ({meaning}):\n\n" + markdown(shown))
     if not parts:
         return "No verified time in the published set.\n"
     signs = [
         "`=` joins variants that tie: their difference is within the noise.",
         *best_table.footnotes(pd.concat(cells), False),
     ]
-    parts.append("\n".join(f"- {line}" for line in [*signs, campaign(sources.load(key))] if line) + "\n")
+    parts.append("\n".join(f"- {line}" for line in [*signs, campaign(results)] if line) + "\n")
     return "\n".join(parts)
 
 
-def beyond_block(sources: Sources, words: Sequence[str]) -> str:
-    """How much faster than the paper's best, and how far from the floor, in two sentences."""
-    key, _ = sources.published(words)
-    results = sources.load(key)
+def beyond_block(content: Content, words: Sequence[str]) -> str:
+    """Speed-up over the paper's best and distance to the floor, in two sentences."""
+    results = content.published(words)
     return f"{beyond.sentences(beyond.of_set(results))} {campaign(results)}".strip() + "\n"
 
 
-def beyond_full_block(sources: Sources, words: Sequence[str]) -> str:
-    """How far ahead of the paper's best and from the floor a published set is, and in which mode."""
-    key, _ = sources.published(words)
-    found = beyond.of_set(sources.load(key))
-    return "\n".join([beyond.text(f"`{key}`", found), markdown(readable(found.lines, beyond.SHOWN))])
+def beyond_full_block(content: Content, words: Sequence[str]) -> str:
+    """Speed-up over the paper's best and distance to the floor of each problem and mode."""
+    results = content.published(words)
+    found = beyond.of_set(results)
+    return "\n".join([beyond.text(f"`{results.key}`", found), markdown(readable(found.lines, beyond.SHOWN))])
 
 
-def summary_table_block(sources: Sources, words: Sequence[str]) -> str:
+def summary_table_block(content: Content, words: Sequence[str]) -> str:
     """Ten typical problems of a published set."""
-    key, _ = sources.published(words)
-    lines = summary.typical(summary.cells(sources.load(key)))
-    return (
-        markdown(readable(lines, summary.SHOWN))
-        if len(lines)
-        else "No time of one of the paper's algorithms in the set.\n"
-    )
+    lines = summary.typical(summary.cells(content.published(words)))
+    if lines.empty:
+        return "No time of one of the paper's algorithms in the set.\n"
+    return markdown(readable(lines, summary.SHOWN))
 
 
-def summary_figure_block(sources: Sources, words: Sequence[str]) -> str:
+def summary_figure_block(content: Content, words: Sequence[str]) -> str:
     """The figure of the README, of a published set."""
-    key, _ = sources.published(words)
-    file = sources.results / "published" / key / "figures" / "summary.svg"
+    key = content.key(words)
+    file = content.results / "published" / key / "figures" / "summary.svg"
     if not file.exists():
         raise UserError(f"{file}: is not there; draw it with python3 -m plots.render {key}")
-    return f"![Time against matrix size on {key}: the paper's best, cuFFT, this project, and the floor]({sources.link(file)})\n"
+    return f"![Time against matrix size on {key}: the paper's best, cuFFT, this project, and the floor]({content.link(file)})\n"
 
 
-def claims_block(sources: Sources, words: Sequence[str]) -> str:
+def claims_block(content: Content, words: Sequence[str]) -> str:
     """Claims of the paper by verdict, then each of them."""
-    key, _ = sources.published(words)
-    results = sources.load(key)
+    results = content.published(words)
     return f"{campaign(results)}\n\n{verdicts.page(verdicts.table(results)).markdown()}".lstrip()
 
 
-WRITERS: dict[str, Callable[[Sources, Sequence[str]], str]] = {
+WRITERS: dict[str, Callable[[Content, Sequence[str]], str]] = {
     "summary_figure": summary_figure_block,
     "summary_table": summary_table_block,
     "beyond": beyond_block,
@@ -224,7 +210,7 @@ WRITERS: dict[str, Callable[[Sources, Sequence[str]], str]] = {
 }
 
 
-def rewrite(text: str, sources: Sources, name: str = "README.md") -> tuple[str, list[str]]:
+def rewrite(text: str, content: Content, name: str = "README.md") -> tuple[str, list[str]]:
     """The text of page `name` with fresh blocks, and the names of those that were stale."""
     stale: list[str] = []
 
@@ -232,8 +218,8 @@ def rewrite(text: str, sources: Sources, name: str = "README.md") -> tuple[str, 
         block = match["name"]
         if block not in WRITERS:
             raise UserError(f"{name}: block {block} is unknown; {nearest(block, WRITERS)}")
-        sources.body = match["body"]
-        body = WRITERS[block](sources, match["arguments"].split())
+        content.body = match["body"]
+        body = WRITERS[block](content, match["arguments"].split())
         if body != match["body"]:
             stale.append(block)
         return match["open"] + body + match["close"]
@@ -246,12 +232,7 @@ def rewrite(text: str, sources: Sources, name: str = "README.md") -> tuple[str, 
 
 def run(argv: Sequence[str] | None) -> int:
     """The command; raises UserError. Exit code 1 when --check finds a stale block."""
-    parser = Parser(
-        prog="python3 -m plots.report.pages",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser(prog="python3 -m plots.report.pages", description=__doc__, epilog=EPILOG)
     parser.add_argument("--check", action="store_true", help="write nothing, name stale blocks")
     parser.add_argument(
         "--root", type=Path, default=ROOT, metavar="DIR", help="where the pages lie (default: this tree)"
@@ -267,7 +248,7 @@ def run(argv: Sequence[str] | None) -> int:
     parser.add_argument("--list-json", type=Path, metavar="FILE", help="output of xcorr-bench --list=json")
     options = parser.parse_args(argv)
     root = resolved(options.root)
-    sources = Sources(root, resolved(options.results), options.list_json)
+    content = Content(root, resolved(options.results), options.list_json)
     code = 0
     for page in options.page or PAGES:
         try:
@@ -276,8 +257,8 @@ def run(argv: Sequence[str] | None) -> int:
             raise UserError(
                 f"{root / page}: {error.strerror}; name pages with --page, their folder with --root"
             ) from error
-        sources.page = (root / page).parent
-        new, stale = rewrite(old, sources, page)
+        content.page = (root / page).parent
+        new, stale = rewrite(old, content, page)
         if not options.check and new != old:
             store.write_atomic(root / page, new.encode("utf-8"))
         for name in stale:

@@ -12,7 +12,6 @@ measured on.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -297,9 +296,7 @@ TABLE = Table("beyond", "Beyond the paper", page)
 
 def run(argv: Sequence[str]) -> int:
     """The command; raises UserError. Exit code 1 when a cell is missing or a bar is not reached."""
-    made = Parser(
-        prog="python3 -m plots.tables.beyond", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    made = Parser(prog="python3 -m plots.tables.beyond", description=__doc__)
     made.add_argument("key", nargs="?", metavar="machine-key", help="set (default: that of the baseline's machine)")
     made.add_argument("--local", action="store_true", help="a local set, even where a published one exists")
     made.add_results()

@@ -8,7 +8,6 @@ The choice is made again from the set's other rows: those of judged problems are
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Container, Mapping, Sequence
@@ -143,9 +142,7 @@ TABLE = Table("regret", "Regret of auto", page)
 
 def run(argv: Sequence[str]) -> int:
     """The command; raises UserError. Exit code 1 when a target is missed or a choice was not measured."""
-    made = Parser(
-        prog="python3 -m plots.tables.regret", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    made = Parser(prog="python3 -m plots.tables.regret", description=__doc__)
     made.add_argument("key", nargs="?", metavar="machine-key", help="set (default: every published one)")
     made.add_argument("--local", action="store_true", help="a local set, even where a published one exists")
     made.add_argument("--leave-one-size-out", action="store_true", help="judge every problem of the set")

@@ -13,6 +13,7 @@ from experiments.published import importing
 from plots import imported, machines, tidy
 from plots.drawing import Drawing, Omitted
 from plots.tables.crossover import crossed
+from xcorr.files import load_toml
 
 COUNTS = {"one-to-one": [(1, 1)], "n-to-m": [(128, 128)]}
 SIZES = [16, 32, 64, 128]
@@ -42,7 +43,7 @@ def load(results: Path, key: str) -> tidy.ResultSet:
 
 
 def machine(results: Path, key: str, place: int = 0) -> machines.Machine:
-    return machines.machine(load(results, key), place, machines.load_data())
+    return machines.machine(load(results, key), place, load_toml(machines.DATA))
 
 
 def crossing(sizes, first, second):

@@ -54,7 +54,7 @@ def test_tables_of_the_comparisons_are_text_too() -> None:
 def test_a_summary_of_a_variant_is_text(tmp_path: Path) -> None:
     path = tmp_path / "list.json"
     path.write_text(json.dumps({"variants": [{"id": "v", "summary": HOSTILE}]}))
-    block = pages.variants_block(pages.Sources(tmp_path, tmp_path, path), [])
+    block = pages.variants_block(pages.Content(tmp_path, tmp_path, path), [])
     (line,) = block.splitlines()[2:]
     assert len(columns(line)) == 7 and unescaped(columns(line)[6]) == HOSTILE.replace("\n", " ")
 

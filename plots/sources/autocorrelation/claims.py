@@ -15,7 +15,7 @@ import pandas as pd
 from plots import real
 from plots.sources.autocorrelation.tables import autocorrelation
 from plots.tables import selection
-from plots.tables.claims.values import UNDECIDED, Found, Value, known
+from plots.tables.claims.values import UNDECIDED, Found, Value, known, quotient
 from plots.tables.hosts import host_of
 from plots.tables.selection import of_side
 from plots.tidy import ResultSet, select
@@ -55,12 +55,7 @@ def _number(results: ResultSet, side: Mapping[str, Any], metric: str) -> float |
 
 def ratio(results: ResultSet, args: Arguments) -> Found:
     """`metric` (default: time) of `of` over that of `to`."""
-    sides = [args["of"], args["to"]]
-    numbers = [_number(results, side, args.get("metric", "time")) for side in sides]
-    of, to = numbers
-    if of is None or to is None:
-        return Found([], [describe(side) for side, number in zip(sides, numbers) if number is None])
-    return Found([known("", of / to)])
+    return quotient(lambda side: _number(results, side, args.get("metric", "time")), describe, args)
 
 
 def ratios(results: ResultSet, args: Arguments) -> Found:

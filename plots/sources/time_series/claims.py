@@ -15,7 +15,7 @@ from experiments.compare import fragments as fragment_dump
 from plots import real
 from plots.sources.time_series.tables import time_series
 from plots.tables import selection
-from plots.tables.claims.values import Found, Value, known
+from plots.tables.claims.values import Found, Value, known, quotient
 from plots.tables.selection import of_side
 from plots.tidy import ResultSet
 from xcorr.errors import choose
@@ -53,12 +53,7 @@ def _number(results: ResultSet, side: Mapping[str, Any], metric: str) -> float |
 
 def ratio(results: ResultSet, args: Arguments) -> Found:
     """`metric` of `of` over that of `to`."""
-    sides = [args["of"], args["to"]]
-    numbers = [_number(results, side, args.get("metric", "time")) for side in sides]
-    of, to = numbers
-    if of is None or to is None:
-        return Found([], [describe(side) for side, number in zip(sides, numbers) if number is None])
-    return Found([known("", of / to)])
+    return quotient(lambda side: _number(results, side, args.get("metric", "time")), describe, args)
 
 
 def nominal_share(results: ResultSet, args: Arguments) -> Found:

@@ -6,7 +6,6 @@ verdicts; 2 for a mistake in the request.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -16,30 +15,13 @@ from tabulate import tabulate
 
 from plots.sets import loaded
 from plots.tables.claims import verdicts
-from xcorr.errors import Parser, UserError
+from xcorr.errors import Parser, command
 
 EPILOG = """example:
   python3 -m plots.tables.claims                       every claim, for every published set
   python3 -m plots.tables.claims KEY --id O07 --id O09   two claims of machine KEY, with every value
 """
 WIDTHS = {"claim": 44, "paper": 16, "here": 36, "verdict": 40}
-
-
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    made = Parser(
-        prog="python3 -m plots.tables.claims",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = made.add_argument
-    add("keys", nargs="*", metavar="KEY", help="machine key (default: every published set)")
-    add("--local", action="store_true", help="local sets, even where a published one exists")
-    made.add_results()
-    add("--id", action="append", default=[], metavar="ID", help="only this claim, e.g. O07")
-    add("--markdown", action="store_true", help="print Markdown")
-    return made
 
 
 def text(lines: pd.DataFrame, whole: bool) -> str:
@@ -59,24 +41,32 @@ def text(lines: pd.DataFrame, whole: bool) -> str:
     return tabulate(shown, ["id", *WIDTHS], tablefmt="simple", disable_numparse=True)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command; every mistake of the user is one line."""
-    try:
-        options = parser().parse_args(argv)
-        verdicts.require(options.id)
-        for results in loaded(options.results, options.keys, options.local):
-            lines = verdicts.table(results, options.id)
-            if options.markdown:
-                print(verdicts.TABLE.files(verdicts.page(lines))["claims.md"])
-                continue
-            print(f"{results.key}\n\n{text(lines, bool(options.id))}\n")
-            numbers = lines["verdict"].value_counts()
-            shown = [name for name in verdicts.ALL_VERDICTS if name in verdicts.VERDICTS or name in numbers]
-            print(", ".join(f"{numbers.get(name, 0)} {name}" for name in shown))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+def run(argv: Sequence[str]) -> int:
+    """The command; raises UserError."""
+    made = Parser(prog="python3 -m plots.tables.claims", description=__doc__, epilog=EPILOG)
+    add = made.add_argument
+    add("keys", nargs="*", metavar="KEY", help="machine key (default: every published set)")
+    add("--local", action="store_true", help="local sets, even where a published one exists")
+    made.add_results()
+    add("--id", action="append", default=[], metavar="ID", help="only this claim, e.g. O07")
+    add("--markdown", action="store_true", help="print Markdown")
+    options = made.parse_args(argv)
+    verdicts.require(options.id)
+    for results in loaded(options.results, options.keys, options.local):
+        lines = verdicts.table(results, options.id)
+        if options.markdown:
+            print(verdicts.TABLE.files(verdicts.page(lines))["claims.md"])
+            continue
+        print(f"{results.key}\n\n{text(lines, bool(options.id))}\n")
+        numbers = lines["verdict"].value_counts()
+        shown = [name for name in verdicts.ALL_VERDICTS if name in verdicts.VERDICTS or name in numbers]
+        print(", ".join(f"{numbers.get(name, 0)} {name}" for name in shown))
     return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; every mistake of the user is one line."""
+    return command(run, argv)
 
 
 if __name__ == "__main__":

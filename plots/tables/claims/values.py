@@ -73,6 +73,19 @@ class Found:
         return f"{low.text} ({low.label}) to {high.text} ({high.label}), {len(self.values)} values"
 
 
+def quotient(
+    number: Callable[[Mapping[str, Any]], float | None],
+    describe: Callable[[Mapping[str, Any]], str],
+    args: Mapping[str, Any],
+) -> Found:
+    """`number` of the side `of` over that of the side `to`; `describe` names the rows of a side without a number."""
+    sides = [args["of"], args["to"]]
+    of, to = map(number, sides)
+    if of is None or to is None:
+        return Found([], [describe(side) for side, one in zip(sides, (of, to)) if one is None])
+    return Found([known("", of / to)])
+
+
 def _within(value: Value, low: float, high: float) -> bool | None:
     """Three-valued: whether the value lies in [low, high], None when its bounds leave that open."""
     if low <= value.low and value.high <= high:

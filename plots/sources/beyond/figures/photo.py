@@ -69,15 +69,11 @@ def _row(row: np.ndarray, data: real.RealData, dataset: dict[str, Any]) -> str:
     _peak(row[3], data, name, case)
     passed = int(rows["passed"].sum())
     return (
-        f"{name}: {real.origin(dataset)}; known shift ({_n(case['known_sy'])}, "
-        f"{_n(case['known_sx'])}), recovered by {style.label(variant)} "
+        f"{name}: {real.origin(dataset)}; known shift ({case['known_sy']:g}, "
+        f"{case['known_sx']:g}), recovered by {style.label(variant)} "
         f"({case['sub_sy']:.2f}, {case['sub_sx']:.2f}); {passed} of {len(rows)} cases x variants "
         "within 0.5 pixel."
     )
-
-
-def _n(value: float) -> str:
-    return f"{float(value):g}"
 
 
 def _peak(axes: Axes, data: real.RealData, name: str, case: Any) -> None:

@@ -36,9 +36,7 @@ def draw(results: ResultSet) -> list[Result]:
     figure = Figure(figsize=(style.PAGE_IN, height))
     axes = figure.subplots(len(sets), 3, squeeze=False, gridspec_kw={"width_ratios": [1.0, 1.0, 1.25]})
     figure.subplots_adjust(left=0.015, right=0.985, top=1 - 0.3 / height, bottom=0.5 / height, wspace=0.24, hspace=0.42)
-    notes = []
-    for row, dataset in zip(axes, sets):
-        notes.append(_row(row, data, dataset))
+    notes = [_row(row, data, dataset) for row, dataset in zip(axes, sets)]
     return [
         Drawing(
             name="displacement",
@@ -74,8 +72,7 @@ def _row(row: np.ndarray, data: real.RealData, dataset: dict[str, Any]) -> str:
         _errors(row[2], known)
     else:
         _cloud(row[2], own)
-    note = f"{name}: {real.origin(dataset)}; arrows by {style.label(variant)}, {factor:.3g}x."
-    return note
+    return f"{name}: {real.origin(dataset)}; arrows by {style.label(variant)}, {factor:.3g}x."
 
 
 def _box(axes: Axes, at: pd.Series, tile: np.ndarray, scale: float) -> None:
@@ -92,8 +89,7 @@ def _arrows(axes: Axes, pattern: pd.DataFrame, scale: float, shape: tuple[int, .
         return 1.0
     dy, dx = pattern["sub_sy"].to_numpy(float), pattern["sub_sx"].to_numpy(float)
     longest = float(np.nanmax(np.hypot(dy, dx)))
-    factor = 0.1 * max(shape) / (longest * scale) if longest > 0 else 1.0
-    factor = float(f"{factor:.1g}")
+    factor = float(f"{0.1 * max(shape) / (longest * scale):.1g}") if longest > 0 else 1.0
     y, x = pattern["centre_y"].to_numpy(float) * scale, pattern["centre_x"].to_numpy(float) * scale
     length = factor * scale
     arrows = axes.quiver(
