@@ -16,10 +16,12 @@ std::vector<Operands::Array> Operands::layout(const Problem& problem, Precision 
     const bool left = side == Side::left;
     const std::size_t pixels = left ? problem.left_elements() : problem.right_elements();
     const ViewLayout view = view_layout(problem, side, seed);
-    if (left || !same) arrays.push_back({kMatrices, side, view.elements * scalar_bytes(precision)});
-    if (left ? masks_left(masks) : masks_right(masks)) arrays.push_back({kMasks, side, pixels});
+    if (left || !same)
+      arrays.push_back({Content::matrices, side, view.elements * scalar_bytes(precision)});
+    if (left ? masks_left(masks) : masks_right(masks))
+      arrays.push_back({Content::masks, side, pixels});
     if (views != Views::dense) {
-      arrays.push_back({kOffsets, side, view.offsets.size() * sizeof(Index)});
+      arrays.push_back({Content::offsets, side, view.offsets.size() * sizeof(Index)});
     }
   }
   return arrays;
@@ -33,9 +35,9 @@ Operands::Operands(const Problem& problem, Precision precision, Device& device, 
 void Operands::poison(Device& device) {
   for (Array& array : arrays_) {
     array.memory->poison(device);
-    if (array.name == kMatrices) continue;
+    if (array.what == Content::matrices) continue;
     array.content.resize(array.bytes);
-    if (array.name == kMasks) {
+    if (array.what == Content::masks) {
       for (std::size_t i = 0; i < array.bytes; ++i) {
         array.content[i] = mask_value(seed_, array.side, static_cast<Index>(i));
       }
@@ -47,26 +49,26 @@ void Operands::poison(Device& device) {
   }
 }
 
-const Operands::Array* Operands::find(const char* name, Side side) const {
+const Operands::Array* Operands::find(Content what, Side side) const {
   for (const Array& array : arrays_) {
-    if (array.name == name && array.side == side) return &array;
+    if (array.what == what && array.side == side) return &array;
   }
   return nullptr;
 }
 
-void* Operands::data(const char* name, Side side) const {
-  const Array* const array = find(name, side);
+void* Operands::data(Content what, Side side) const {
+  const Array* const array = find(what, side);
   return array ? array->memory->data() : nullptr;
 }
 
-std::size_t Operands::bytes_of(const char* name, Side side) const {
-  const Array* const array = find(name, side);
+std::size_t Operands::bytes_of(Content what, Side side) const {
+  const Array* const array = find(what, side);
   return array ? array->bytes : 0;
 }
 
 Call Operands::call(void* out, Device& device) const {
   const auto view = [&](Side side) {
-    return View{static_cast<const Index*>(data(kOffsets, side)),
+    return View{static_cast<const Index*>(data(Content::offsets, side)),
                 view_layout(problem_, side, seed_).pitch};
   };
   Call call;
@@ -75,17 +77,18 @@ Call Operands::call(void* out, Device& device) const {
   call.out = out;
   call.stream = device.stream();
   call.exclusive = true;
-  call.left_mask = static_cast<const std::uint8_t*>(data(kMasks, Side::left));
-  call.right_mask = static_cast<const std::uint8_t*>(data(kMasks, Side::right));
+  call.left_mask = static_cast<const std::uint8_t*>(data(Content::masks, Side::left));
+  call.right_mask = static_cast<const std::uint8_t*>(data(Content::masks, Side::right));
   call.left_view = view(Side::left);
   call.right_view = view(Side::right);
   return call;
 }
 
 std::string Operands::written(Device& device) const {
+  constexpr const char* kNames[] = {"matrices", "masks", "offsets"};
   for (const Array& array : arrays_) {
-    const std::string name =
-        std::string(array.side == Side::left ? "the left " : "the right ") + array.name;
+    const std::string name = std::string(array.side == Side::left ? "the left " : "the right ") +
+                             kNames[static_cast<int>(array.what)];
     if (!array.memory->bands_intact(device)) return "memory beside " + name + " was written";
     if (array.content.empty()) continue;
     std::vector<unsigned char> now(array.bytes);

@@ -24,11 +24,13 @@ class Operands {
   // Fills matrices and bands with NaN, and writes masks and offsets. Comes before all other calls.
   void poison(Device& device);
 
-  void* left() const { return data(kMatrices, Side::left); }
-  void* right() const { return data(kMatrices, problem_.fields.same ? Side::left : Side::right); }
+  void* left() const { return data(Content::matrices, Side::left); }
+  void* right() const {
+    return data(Content::matrices, problem_.fields.same ? Side::left : Side::right);
+  }
   // Bytes of the arrays of matrices; 0 for the right one where left and right are one array.
-  std::size_t left_bytes() const { return bytes_of(kMatrices, Side::left); }
-  std::size_t right_bytes() const { return bytes_of(kMatrices, Side::right); }
+  std::size_t left_bytes() const { return bytes_of(Content::matrices, Side::left); }
+  std::size_t right_bytes() const { return bytes_of(Content::matrices, Side::right); }
   // The arguments of compute, without marks. `exclusive` is true, as in calls that are timed.
   Call call(void* out, Device& device) const;
   // "", or the first array whose bands, masks or offsets were written:
@@ -40,18 +42,18 @@ class Operands {
   static std::size_t arrays(const Problem& problem);
 
  private:
-  static constexpr const char *kMatrices = "matrices", *kMasks = "masks", *kOffsets = "offsets";
+  enum class Content { matrices, masks, offsets };
   struct Array {
-    const char* name;
+    Content what;
     Side side;
     std::size_t bytes;
     std::unique_ptr<Banded> memory = nullptr;
     std::vector<unsigned char> content = {};  // of masks and offsets, which no call may change
   };
   static std::vector<Array> layout(const Problem& problem, Precision precision, std::uint64_t seed);
-  const Array* find(const char* name, Side side) const;
-  void* data(const char* name, Side side) const;
-  std::size_t bytes_of(const char* name, Side side) const;
+  const Array* find(Content what, Side side) const;
+  void* data(Content what, Side side) const;
+  std::size_t bytes_of(Content what, Side side) const;
 
   Problem problem_;
   std::uint64_t seed_;
