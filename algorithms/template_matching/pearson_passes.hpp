@@ -57,7 +57,7 @@ struct PartialOf<Pass::both> {
 
 // Computes the scales of all areas of all frames. grid: parts of the areas of a frame, frames (in a
 // stride).
-static __global__ void __launch_bounds__(Tuning::kScaleThreads)
+static __global__ void __launch_bounds__(TemplateTuning::kScaleThreads)
     area_scales_kernel(TemplateProblem q, TemplateMemory memory, FrameScale* scales) {
   XCORR_SHARED(FrameFacts, of_frame, 1);
   wait_for_previous();
@@ -75,8 +75,8 @@ static __global__ void __launch_bounds__(Tuning::kScaleThreads)
     if (blockIdx.x == 0 && thread == 0) memory.facts[frame] = facts;
     const Index first = static_cast<Index>(frame) * count;
 #pragma unroll 1
-    for (int i = static_cast<int>(blockIdx.x) * Tuning::kScaleThreads + thread; i < count;
-         i += static_cast<int>(gridDim.x) * Tuning::kScaleThreads) {
+    for (int i = static_cast<int>(blockIdx.x) * TemplateTuning::kScaleThreads + thread; i < count;
+         i += static_cast<int>(gridDim.x) * TemplateTuning::kScaleThreads) {
       scales[first + i] = scale_of_area(memory.areas.pivots[first + i], facts);
     }
   }
@@ -188,14 +188,15 @@ __global__ void __launch_bounds__(1024, 1) tile_sums_kernel(PearsonArguments a) 
 // Adds the sums of all tiles in order, and computes the result of the pass. One thread per shift of
 // a frame or pair.
 template <Pass kPass>
-__global__ void __launch_bounds__(Tuning::kAddThreads) add_tiles_kernel(PearsonArguments a) {
+__global__ void __launch_bounds__(TemplateTuning::kAddThreads)
+    add_tiles_kernel(PearsonArguments a) {
   wait_for_previous();
   const TemplateProblem& q = a.q;
   const Index size = q.out_size(), count = (kPass == Pass::numerators ? q.pairs : q.rights) * size;
   const auto* const partial = static_cast<const typename PartialOf<kPass>::type*>(a.partial);
 #pragma unroll 1
-  for (Index i = static_cast<Index>(blockIdx.x) * Tuning::kAddThreads + threadIdx.x; i < count;
-       i += static_cast<Index>(gridDim.x) * Tuning::kAddThreads) {
+  for (Index i = static_cast<Index>(blockIdx.x) * TemplateTuning::kAddThreads + threadIdx.x;
+       i < count; i += static_cast<Index>(gridDim.x) * TemplateTuning::kAddThreads) {
     const Index item = i / size, shift = i - item * size;
     const auto* const of_item = partial + item * a.shape.tiles * size + shift;
     typename PartialOf<kPass>::type sum = {};

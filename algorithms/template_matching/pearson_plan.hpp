@@ -83,10 +83,10 @@ void enqueue_statistics(Launches& launches, void* stream, const PearsonArguments
                         const float* left, const float* right) {
   launches.run(statistics_kernel, dim3(statistics_blocks(a.q, a.memory)), dim3(kStatisticsThreads),
                0, stream, a.q, a.memory, left, right);
-  const int parts =
-      std::min(ceil_div(a.memory.areas.count, Tuning::kScaleThreads), Tuning::kMostScaleBlocks);
+  const int parts = std::min(ceil_div(a.memory.areas.count, TemplateTuning::kScaleThreads),
+                             TemplateTuning::kMostScaleBlocks);
   launches.run(area_scales_kernel, dim3(static_cast<unsigned>(parts), grid_extent(a.q.rights)),
-               dim3(Tuning::kScaleThreads), 0, stream, a.q, a.memory, a.scales);
+               dim3(TemplateTuning::kScaleThreads), 0, stream, a.q, a.memory, a.scales);
 }
 
 // The threads of a block of a kernel that sums tiles.
@@ -155,10 +155,11 @@ class PearsonPlan : public DevicePlan<float> {
     const Index items = kPass == Pass::numerators ? a_.q.pairs : a_.q.rights;
     const dim3 grid(static_cast<unsigned>(a_.shape.items), grid_extent(items));
     sums_.template launch<kPass>(launches_, a_, grid, stream);
-    const Index blocks = std::min(ceil_div<Index>(items * problem_.out_size(), Tuning::kAddThreads),
-                                  Tuning::kMostAddBlocks);
+    const Index blocks =
+        std::min(ceil_div<Index>(items * problem_.out_size(), TemplateTuning::kAddThreads),
+                 TemplateTuning::kMostAddBlocks);
     launches_.run(add_tiles_kernel<kPass>, dim3(static_cast<unsigned>(blocks)),
-                  dim3(Tuning::kAddThreads), 0, stream, a_);
+                  dim3(TemplateTuning::kAddThreads), 0, stream, a_);
   }
 
   DependentLaunches launches_;

@@ -6,7 +6,7 @@
 
 namespace xcorr::template_matching {
 
-struct Tuning {
+struct TemplateTuning {
   // Max blocks of a grid; they process further items in a loop.
   static constexpr Index kMostBlocks = small_if_emulated(Index{1} << 20, 5);
 

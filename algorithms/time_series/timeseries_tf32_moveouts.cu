@@ -24,12 +24,12 @@ namespace xcorr::time_series {
 namespace {
 
 constexpr int kSpread = 16;  // shifts over which a template is spread
-constexpr int kThreads = Tuning::kMoveoutThreads;
+constexpr int kThreads = SeriesTuning::kMoveoutThreads;
 constexpr int kTiles = static_cast<int>(small_if_emulated(8, 1));
 constexpr int kWarpColumns = kTiles * kColumns,
               kBlockColumns = kThreads / warp::kSize * kWarpColumns;
 constexpr int kBlockShifts = kSpread * kBlockColumns;
-constexpr int kPanelRows = Tuning::kMostPanel;  // rows k of a panel, a multiple of 16
+constexpr int kPanelRows = SeriesTuning::kMostPanel;  // rows k of a panel, a multiple of 16
 
 // The memory of one pair. Arrays over pairs start at the elements of this pair.
 __device__ __forceinline__ Memory memory_of(const Memory& memory, const Series& q, int pair,
@@ -54,7 +54,7 @@ struct Side {
 };
 
 // grid: the template and the parts of the signal (x), pairs (y).
-__global__ void __launch_bounds__(Tuning::kPrepareThreads, Tuning::kMoveoutBlocks)
+__global__ void __launch_bounds__(SeriesTuning::kPrepareThreads, SeriesTuning::kMoveoutBlocks)
     prepare_pairs_kernel(Series q, Question asked, Memory memory, Side left, Side right) {
   wait_for_previous();
   const int pair = static_cast<int>(blockIdx.y);
@@ -68,13 +68,13 @@ __global__ void __launch_bounds__(Tuning::kPrepareThreads, Tuning::kMoveoutBlock
 }
 
 // grid: tiles in a stride (x), pairs (y).
-__global__ void __launch_bounds__(Tuning::kFactorThreads, Tuning::kMoveoutBlocks)
+__global__ void __launch_bounds__(SeriesTuning::kFactorThreads, SeriesTuning::kMoveoutBlocks)
     pair_factors_kernel(Series q, Question asked, Memory memory, int factors, Side right) {
   wait_for_previous();
   const int pair = static_cast<int>(blockIdx.y);
-  make_factors<Tuning::kFactorThreads>(q, asked, memory_of(memory, q, pair, factors), factors,
-                                       right.of(pair, q.channels), static_cast<int>(blockIdx.x),
-                                       static_cast<int>(gridDim.x));
+  make_factors<SeriesTuning::kFactorThreads>(
+      q, asked, memory_of(memory, q, pair, factors), factors, right.of(pair, q.channels),
+      static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
 }
 
 // Dynamic shared memory: the words of a panel of the template, with 16 words before them, and the
@@ -83,7 +83,7 @@ constexpr int kTemplateWords = kSpread + kPanelRows;
 constexpr int kSignalWords = kBlockShifts + kPanelRows;
 
 // grid: tiles of shifts (x), pairs (y).
-__global__ void __launch_bounds__(kThreads, Tuning::kMoveoutBlocks)
+__global__ void __launch_bounds__(kThreads, SeriesTuning::kMoveoutBlocks)
     moveouts_kernel(Series q, Question asked, Memory memory, int factors, Side right,
                     float* __restrict__ out) {
   wait_for_previous();
@@ -173,8 +173,8 @@ struct MoveoutMemory {
   MoveoutMemory(const PlanRequest& request, Workspace workspace) {
     const Problem& q = request.problem;
     tiles = static_cast<int>(ceil_div<Index>(q.out_cols(), kBlockShifts));
-    memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, Tuning::kChunk));
-    memory.parts = ceil_div(memory.chunks, Tuning::kChunksOfBlock);
+    memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, SeriesTuning::kChunk));
+    memory.parts = ceil_div(memory.chunks, SeriesTuning::kChunksOfBlock);
     memory.templates = workspace.take<float>(q.left_elements());
     memory.units = workspace.take<float>(q.lefts);
     memory.factors = workspace.take<float>(q.lefts * tiles * kBlockShifts);
@@ -204,15 +204,16 @@ class MoveoutPlan final : public DevicePlan<float> {
     launches_.begin(call);
     launches_.run(prepare_pairs_kernel,
                   dim3(static_cast<unsigned>(1 + series_.channels * memory.parts), pairs),
-                  dim3(Tuning::kPrepareThreads), 0, call.stream, series_, asked_, memory, left,
-                  right);
-    launches_.run(pair_factors_kernel,
-                  dim3(static_cast<unsigned>(std::min(
-                           ceil_div(factors, FactorMemory<Tuning::kFactorThreads>::kTile), 2048)),
-                       pairs),
-                  dim3(Tuning::kFactorThreads),
-                  FactorMemory<Tuning::kFactorThreads>::bytes(problem_.left.cols), call.stream,
-                  series_, asked_, memory, factors, right);
+                  dim3(SeriesTuning::kPrepareThreads), 0, call.stream, series_, asked_, memory,
+                  left, right);
+    launches_.run(
+        pair_factors_kernel,
+        dim3(static_cast<unsigned>(std::min(
+                 ceil_div(factors, FactorMemory<SeriesTuning::kFactorThreads>::kTile), 2048)),
+             pairs),
+        dim3(SeriesTuning::kFactorThreads),
+        FactorMemory<SeriesTuning::kFactorThreads>::bytes(problem_.left.cols), call.stream, series_,
+        asked_, memory, factors, right);
     launches_.run(moveouts_kernel, dim3(static_cast<unsigned>(made_.tiles), pairs), dim3(kThreads),
                   (kTemplateWords + kSignalWords) * sizeof(std::uint32_t), call.stream, series_,
                   asked_, memory, factors, right, arrays.out);
@@ -236,7 +237,8 @@ Support supports(const PlanRequest& request) {
   if (const Support is = supports_series(one); !is) return is;
   if (const Support fit = steps_fit(q); !fit) return fit;
   if (q.lefts > kGridLimitYZ) return no("more than 65535 pairs");
-  return shared_fits("sums of windows", FactorMemory<Tuning::kFactorThreads>::bytes(q.left.cols));
+  return shared_fits("sums of windows",
+                     FactorMemory<SeriesTuning::kFactorThreads>::bytes(q.left.cols));
 }
 
 XCORR_VARIANT({

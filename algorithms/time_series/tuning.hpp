@@ -12,7 +12,7 @@ constexpr int small(int size, int emulated) {
   return static_cast<int>(small_if_emulated(size, emulated));
 }
 
-struct Tuning {
+struct SeriesTuning {
   // Products of warps: max warps of a block, max samples of a panel.
   static constexpr int kMostWarps = 8, kMostPanel = small(512, 80);
   // Products of warpgroups: max columns of the left matrix in shared memory.

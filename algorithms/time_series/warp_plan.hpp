@@ -70,7 +70,8 @@ class WarpPlan final : public DevicePlan<float> {
   static Cut cut(const PlanRequest& request, const WarpProducts& products) {
     const Problem& q = request.problem;
     // A multiple of the steps of every Maths.
-    const Index panel = std::min<Index>(Tuning::kMostPanel, ceil_div<Index>(q.left.cols, 16) * 16);
+    const Index panel =
+        std::min<Index>(SeriesTuning::kMostPanel, ceil_div<Index>(q.left.cols, 16) * 16);
     return {static_cast<int>(panel),
             static_cast<int>(ceil_div<Index>(q.out_cols(), block_shifts(request, products))), 0};
   }

@@ -204,7 +204,7 @@ constexpr int kResidentBlocks = std::clamp(256 / (kTiles * Maths::kRegisters + 3
 
 // Blocks consist of whole warps. The tiles of shifts are along x, the groups of templates along y.
 template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(Tuning::kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
+__global__ void __launch_bounds__(SeriesTuning::kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
     time_series_kernel(Series q, Cut cut, const float* __restrict__ left,
                        const float* __restrict__ right, float* __restrict__ out) {
   constexpr int kShifts = kTiles * kColumns;

@@ -95,7 +95,7 @@ WarpgroupLayout warpgroup_layout(const SeriesShape& q) {
   WarpgroupLayout l(q);
   l.tiles = ceil_div(l.shifts, kTileShifts<Maths, kSpread>);
   l.steps = ceil_div(l.length + kSpread - 1, Maths::kStep);
-  l.panel_steps = std::min(l.steps, Tuning::kMostColumns / Maths::kStep);
+  l.panel_steps = std::min(l.steps, SeriesTuning::kMostColumns / Maths::kStep);
   l.samples = kTileShifts<Maths, kSpread> - kSpread + l.steps * Maths::kStep;
   // Eight neighbouring parts of the signal lie in different banks.
   l.plane = ceil_div(l.samples, kSpread * 8) * 8 + 8 / std::min(kPlanes, 8);
@@ -365,7 +365,7 @@ struct PlainPart {
 };
 
 template <typename Maths, int kSpread>
-__global__ void __launch_bounds__(kWarpgroups* kWarpgroup, Tuning::kWarpgroupBlocks)
+__global__ void __launch_bounds__(kWarpgroups* kWarpgroup, SeriesTuning::kWarpgroupBlocks)
     warpgroup_kernel(WarpgroupLayout q, const float* __restrict__ left,
                      const float* __restrict__ right, float* __restrict__ out) {
   each_task<Maths, kSpread>(

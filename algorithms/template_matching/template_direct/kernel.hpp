@@ -146,7 +146,7 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
         // Each slice ends with rows of zeros.
 #pragma unroll 2
         for (int i = thread; i < s.slices * slice_steps * s.panel_cols;
-             i += Tuning::kDirectThreads) {
+             i += TemplateTuning::kDirectThreads) {
           auto at = static_cast<std::uint32_t>(i);
           const int staged = static_cast<int>(s.of_panel_cols.split(at));
           const int of_slice = staged / slice_steps, y = staged - of_slice * slice_steps;
@@ -160,12 +160,13 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
         constexpr int kAtOnce = static_cast<int>(small_if_emulated(8, 2));
         const int of_frame = s.frame_rows * s.frame_pitch;
 #pragma unroll 1
-        for (int begin = thread; begin < of_frame; begin += kAtOnce * Tuning::kDirectThreads) {
+        for (int begin = thread; begin < of_frame;
+             begin += kAtOnce * TemplateTuning::kDirectThreads) {
           float values[kAtOnce];
           unsigned found = 0;
 #pragma unroll
           for (int k = 0; k < kAtOnce; ++k) {
-            auto at = static_cast<std::uint32_t>(begin + k * Tuning::kDirectThreads);
+            auto at = static_cast<std::uint32_t>(begin + k * TemplateTuning::kDirectThreads);
             const int y = first_y + static_cast<int>(s.of_frame_pitch.split(at));
             const int x = first_x + static_cast<int>(at);
             const bool exists = y < q.right_rows && x < q.right_cols;
@@ -174,7 +175,7 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
           }
 #pragma unroll
           for (int k = 0; k < kAtOnce; ++k) {
-            const int i = begin + k * Tuning::kDirectThreads;
+            const int i = begin + k * TemplateTuning::kDirectThreads;
             const float scaled = scale.of(values[k]);
             const bool counts = (found >> k & 1) != 0 && !(fabsf(scaled) > a.largest);
             if (i < of_frame) right[i] = counts ? scaled : 0.0f;
@@ -211,8 +212,8 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
     const int end_col = q.out_cols - col < block_cols ? q.out_cols - col : block_cols;
     // The factors of several outputs are loaded before the stores; the compiler would not move a
     // load before a store.
-    constexpr int kWarps = Tuning::kDirectThreads / warp::kSize, kStoredRows = 4;
-    constexpr int kOfLane = Tuning::kMostAcross * kTileCols / warp::kSize;
+    constexpr int kWarps = TemplateTuning::kDirectThreads / warp::kSize, kStoredRows = 4;
+    constexpr int kOfLane = TemplateTuning::kMostAcross * kTileCols / warp::kSize;
 #pragma unroll 1
     for (int y0 = thread / warp::kSize; y0 < end_row; y0 += kStoredRows * kWarps) {
       float factor[kStoredRows][kOfLane] = {};
@@ -253,7 +254,7 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
 
 // Writes sums of parts, or scores.
 template <int kRows>
-__global__ void __launch_bounds__(Tuning::kDirectThreads, Tuning::kDirectBlocks)
+__global__ void __launch_bounds__(TemplateTuning::kDirectThreads, TemplateTuning::kDirectBlocks)
     direct_kernel(DirectArguments a) {
   wait_for_previous();
   add_direct_items<kRows>(a, blockIdx.x, gridDim.x);

@@ -67,7 +67,7 @@ __device__ __forceinline__ void add_window_part(const TemplateProblem& q,
   const int cols = windows_across + q.left_cols - 1;
   const int pitch = (kFactorCols + q.left_cols - 1) | 1;
 #pragma unroll 1
-  for (int x = thread; x < pitch; x += Tuning::kDirectThreads) {
+  for (int x = thread; x < pitch; x += TemplateTuning::kDirectThreads) {
     // Windows beyond the last column are computed on arbitrary elements.
     const int own_x = q.first_sx + col + (x < cols ? x : cols - 1);
     const int at_y = q.first_sy + row + begin, last = q.right_rows - 1 - at_y;
@@ -83,7 +83,7 @@ __device__ __forceinline__ void add_window_part(const TemplateProblem& q,
   block::barrier();
   const int runs = ceil_div(windows_across, kShortRun);
 #pragma unroll 1
-  for (int task = thread; task < kRows * runs; task += Tuning::kDirectThreads) {
+  for (int task = thread; task < kRows * runs; task += TemplateTuning::kDirectThreads) {
     const int y = task % kRows, x = task / kRows * kShortRun;
     const RunSums* const of_row = sums + y * pitch + x;
     RunSums windows[kShortRun];
@@ -102,7 +102,7 @@ __device__ __forceinline__ void add_window_part(const TemplateProblem& q,
 
 // The first blocks process windows, which take longer.
 template <int kRows>
-__global__ void __launch_bounds__(Tuning::kDirectThreads, Tuning::kDirectBlocks)
+__global__ void __launch_bounds__(TemplateTuning::kDirectThreads, TemplateTuning::kDirectBlocks)
     parts_kernel(DirectArguments a, WindowParts windows, int window_blocks) {
   wait_for_previous();
   const int block = static_cast<int>(blockIdx.x);
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(Tuning::kDirectThreads, Tuning::kDirectBlocks)
 }
 
 // One thread per output. The parts are added in order.
-static __global__ void __launch_bounds__(Tuning::kDirectThreads)
+static __global__ void __launch_bounds__(TemplateTuning::kDirectThreads)
     join_parts_kernel(DirectArguments a, WindowParts windows, const float* sums, int parts,
                       float* out) {
   wait_for_previous();
@@ -125,8 +125,8 @@ static __global__ void __launch_bounds__(Tuning::kDirectThreads)
   const TemplateMemory& memory = a.memory;
   const Index all = q.pairs * q.out_size(), of_frames = q.rights * q.out_size();
 #pragma unroll 1
-  for (Index i = static_cast<Index>(blockIdx.x) * Tuning::kDirectThreads + threadIdx.x; i < all;
-       i += static_cast<Index>(gridDim.x) * Tuning::kDirectThreads) {
+  for (Index i = static_cast<Index>(blockIdx.x) * TemplateTuning::kDirectThreads + threadIdx.x;
+       i < all; i += static_cast<Index>(gridDim.x) * TemplateTuning::kDirectThreads) {
     const auto pair = static_cast<int>(i / q.out_size());
     const int frame = q.right_of(pair);
     const Index output = i - pair * q.out_size(), at = frame * q.out_size() + output;

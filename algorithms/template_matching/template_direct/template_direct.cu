@@ -60,8 +60,8 @@ struct DirectLayout {
     const int rows = kernel_of(request).rows;
     const auto tiles_across = static_cast<int>(ceil_div<Index>(q.out_cols(), kTileCols));
     const auto tiles_down = static_cast<int>(ceil_div<Index>(q.out_rows(), rows));
-    shape.across = std::min(tiles_across, Tuning::kMostAcross);
-    shape.down = std::min(tiles_down, Tuning::kDirectThreads / shape.across);
+    shape.across = std::min(tiles_across, TemplateTuning::kMostAcross);
+    shape.down = std::min(tiles_down, TemplateTuning::kDirectThreads / shape.across);
     const int tiles = shape.across * shape.down;
     int row_parts =
         std::min<int>(request.params.get_int("row_parts"), static_cast<int>(q.left.rows));
@@ -70,19 +70,22 @@ struct DirectLayout {
     blocks_across = ceil_div(q.out_cols(), Index{shape.across} * kTileCols);
     const Index of_part = blocks_across * ceil_div(q.out_rows(), Index{shape.down} * rows);
     const auto wanted =
-        row_parts > 1 ? ceil_div(Tuning::kWantedBlocks, of_part * row_parts * q.pairs()) : Index{1};
-    const Index col_parts =
-        std::clamp(wanted, Index{1}, std::max<Index>(q.left.cols / Tuning::kLeastPartCols, 1));
+        row_parts > 1 ? ceil_div(TemplateTuning::kWantedBlocks, of_part * row_parts * q.pairs())
+                      : Index{1};
+    const Index col_parts = std::clamp(
+        wanted, Index{1}, std::max<Index>(q.left.cols / TemplateTuning::kLeastPartCols, 1));
     shape.part_cols = static_cast<int>(ceil_div<Index>(q.left.cols, col_parts * 4) * 4);
     shape.of_part_cols = Divider(ceil_div<Index>(q.left.cols, shape.part_cols));
     shape.parts = row_parts * static_cast<int>(ceil_div<Index>(q.left.cols, shape.part_cols));
     // A slice takes kRows - 1 more steps than it has rows.
     constexpr int kLeastSliceRows = 4;
-    shape.slices = std::clamp(shape.part_rows / kLeastSliceRows, 1, Tuning::kDirectThreads / tiles);
-    const int most_cols = std::min(Tuning::kMostPanel, shape.part_cols);
-    const int most_rows = std::max(1, std::min(shape.part_rows, Tuning::kMostPanel) / shape.slices);
+    shape.slices =
+        std::clamp(shape.part_rows / kLeastSliceRows, 1, TemplateTuning::kDirectThreads / tiles);
+    const int most_cols = std::min(TemplateTuning::kMostPanel, shape.part_cols);
+    const int most_rows =
+        std::max(1, std::min(shape.part_rows, TemplateTuning::kMostPanel) / shape.slices);
     for (const std::size_t most :
-         {std::min(Tuning::kWantedShared, shared_limit()), shared_limit()}) {
+         {std::min(TemplateTuning::kWantedShared, shared_limit()), shared_limit()}) {
       for (int slice_rows = most_rows; slice_rows > 0 && shared_bytes == 0; slice_rows /= 2) {
         for (int cols = most_cols; cols >= 4 && shared_bytes == 0; cols = cols / 8 * 4) {
           // Prefer fewer rows to fewer columns.
@@ -142,8 +145,8 @@ struct DirectMemory {
     if (asks_peak(q)) search = PeakSearchPlan(q, 0, workspace);
     if (parts > 1) sums = workspace.take<float>(parts * q.out_elements());
     if (has_window_parts(q, parts)) {
-      windows.part_rows = static_cast<int>(
-          ceil_div(q.left.rows, std::max<Index>(q.left.rows / Tuning::kLeastWindowRows, 1)));
+      windows.part_rows = static_cast<int>(ceil_div(
+          q.left.rows, std::max<Index>(q.left.rows / TemplateTuning::kLeastWindowRows, 1)));
       windows.parts = static_cast<int>(ceil_div<Index>(q.left.rows, windows.part_rows));
       windows.sums = workspace.take<RunSums>(windows.parts * q.rights * q.out_size());
       const Index across = ceil_div<Index>(q.out_cols(), kFactorCols);
@@ -194,14 +197,14 @@ class TemplateDirectPlan final : public DevicePlan<float> {
     a_.right = arrays.right;
     a_.out = parts ? memory_.sums : out;
     const auto blocks = [](Index count) {
-      return static_cast<unsigned>(std::min(count, Tuning::kMostBlocks));
+      return static_cast<unsigned>(std::min(count, TemplateTuning::kMostBlocks));
     };
     call.phase("build");
     if (windows.parts == 0) {
       factors_.enqueue(launches_, call.stream, arrays.left, arrays.right);
       call.phase("rest");
-      launches_.run(kernel_.kernel, dim3(blocks(layout_.items)), dim3(Tuning::kDirectThreads),
-                    layout_.shared_bytes, call.stream, a_);
+      launches_.run(kernel_.kernel, dim3(blocks(layout_.items)),
+                    dim3(TemplateTuning::kDirectThreads), layout_.shared_bytes, call.stream, a_);
     } else {
       launches_.run(statistics_kernel, dim3(statistics_blocks(a_.q, a_.memory)),
                     dim3(kStatisticsThreads), 0, call.stream, a_.q, a_.memory, arrays.left,
@@ -211,13 +214,14 @@ class TemplateDirectPlan final : public DevicePlan<float> {
       const std::size_t shared =
           std::max(layout_.shared_bytes, FactorTile::bytes(problem_, kTallFactors));
       launches_.run(kernel_.of_parts, dim3(of_windows + blocks(layout_.items)),
-                    dim3(Tuning::kDirectThreads), shared, call.stream, a_, windows,
+                    dim3(TemplateTuning::kDirectThreads), shared, call.stream, a_, windows,
                     static_cast<int>(of_windows));
     }
     if (parts) {
-      const Index joining = ceil_div<Index>(problem_.out_elements(), Tuning::kDirectThreads);
-      launches_.run(join_parts_kernel, dim3(blocks(joining)), dim3(Tuning::kDirectThreads), 0,
-                    call.stream, a_, windows, memory_.sums, a_.shape.parts, out);
+      const Index joining =
+          ceil_div<Index>(problem_.out_elements(), TemplateTuning::kDirectThreads);
+      launches_.run(join_parts_kernel, dim3(blocks(joining)), dim3(TemplateTuning::kDirectThreads),
+                    0, call.stream, a_, windows, memory_.sums, a_.shape.parts, out);
     }
     if (peak) memory_.search.enqueue(launches_, call.stream, call.out);
   }

@@ -340,11 +340,12 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
 }
 
 template <typename T>
-__global__ void __launch_bounds__(Tuning::kFactorThreads, Tuning::kFactorBlocks)
+__global__ void __launch_bounds__(SeriesTuning::kFactorThreads, SeriesTuning::kFactorBlocks)
     factors_kernel(Series q, Question asked, Memory memory, int factors, const T* right) {
   wait_for_previous();
-  make_factors<Tuning::kFactorThreads>(q, asked, memory, factors, Rows<T>{right, q.pitch},
-                                       static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
+  make_factors<SeriesTuning::kFactorThreads>(q, asked, memory, factors, Rows<T>{right, q.pitch},
+                                             static_cast<int>(blockIdx.x),
+                                             static_cast<int>(gridDim.x));
 }
 
 }  // namespace xcorr::time_series

@@ -172,7 +172,7 @@ __device__ __forceinline__ void find_thresholds(const Products& p, const WarpSha
 }
 
 template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(Tuning::kMostWarps * 32, 1)
+__global__ void __launch_bounds__(SeriesTuning::kMostWarps * 32, 1)
     finish_kernel(Products p, WarpShape shape) {
   wait_for_previous();
   AboveHeader* const header = p.asked.header;

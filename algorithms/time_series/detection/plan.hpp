@@ -74,11 +74,11 @@ class DetectionPlan final : public DevicePlan<float> {
     };
     factor_blocks_ =
         survey_.factors > 0
-            ? factor_blocks(static_cast<FactorMemory<Tuning::kSurveyThreads>*>(nullptr),
+            ? factor_blocks(static_cast<FactorMemory<SeriesTuning::kSurveyThreads>*>(nullptr),
                             survey_kernel<Maths, kTiles>, survey_.bytes(q.left.cols))
-            : factor_blocks(static_cast<FactorMemory<Tuning::kFactorThreads>*>(nullptr),
+            : factor_blocks(static_cast<FactorMemory<SeriesTuning::kFactorThreads>*>(nullptr),
                             factors_kernel<float>,
-                            FactorMemory<Tuning::kFactorThreads>::bytes(q.left.cols));
+                            FactorMemory<SeriesTuning::kFactorThreads>::bytes(q.left.cols));
     if (result.kind != ResultKind::above) {
       main_blocks_ = blocks(score_kernel<Main>, shapes_.main, 0, shapes_.main.tiles());
     } else if (result.of_deviations) {
@@ -106,12 +106,12 @@ class DetectionPlan final : public DevicePlan<float> {
     }
     if (!deviations) {
       return shared_fits("sums of windows",
-                         FactorMemory<Tuning::kFactorThreads>::bytes(q.left.cols));
+                         FactorMemory<SeriesTuning::kFactorThreads>::bytes(q.left.cols));
     }
     return shared_fits(
         "a panel of the templates and of the signal, and counts",
         std::max({bytes(shapes.warps, kFinishWords), survey(q, shapes).bytes(q.left.cols),
-                  FactorMemory<Tuning::kFactorThreads>::bytes(q.left.cols)}));
+                  FactorMemory<SeriesTuning::kFactorThreads>::bytes(q.left.cols)}));
   }
   static std::size_t workspace_bytes(const PlanRequest& request) {
     Workspace workspace(nullptr);
@@ -147,11 +147,13 @@ class DetectionPlan final : public DevicePlan<float> {
   }
   // The number of blocks is set later.
   static SurveyShape survey(const Problem& q, const Shapes& shapes) {
-    const WarpShape warps = Warps::shape(q, Tuning::kSurveyThreads);
+    const WarpShape warps = Warps::shape(q, SeriesTuning::kSurveyThreads);
     const int tiles = warps.tiles();
     const bool makes_factors = is_surveyed(q) && q.left.cols <= kMostOwnLength;
-    return {warps, std::min(tiles, std::max(tiles / Tuning::kSurveyShare, Tuning::kLeastSurvey)), 1,
-            makes_factors ? shapes.factors() : 0};
+    return {
+        warps,
+        std::min(tiles, std::max(tiles / SeriesTuning::kSurveyShare, SeriesTuning::kLeastSurvey)),
+        1, makes_factors ? shapes.factors() : 0};
   }
   // Blocks per group of templates that are on the device at once, at most `most`.
   template <typename Kernel, typename Shape>
@@ -167,15 +169,15 @@ class DetectionPlan final : public DevicePlan<float> {
     // Indices of histograms have 32 bits.
     const Index bins = ceil_div<Index>(q.lefts, kGroup) * kGroup * 3 * kBins.count;
     return is_above_deviations(q) && is_normalised(q.fields.score.kind) &&
-           q.out_cols() >= Tuning::kSurveyedShifts && bins < Index{1} << 31;
+           q.out_cols() >= SeriesTuning::kSurveyedShifts && bins < Index{1} << 31;
   }
 
   static void fill_memory(const PlanRequest& request, Workspace& workspace, Memory& memory) {
     const Problem& q = request.problem;
     const Index padded = ceil_div<Index>(q.lefts, kGroup) * kGroup;
     const bool surveyed = is_surveyed(q), deviations = is_above_deviations(q);
-    memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, Tuning::kChunk));
-    memory.parts = ceil_div(memory.chunks, Tuning::kChunksOfBlock);
+    memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, SeriesTuning::kChunk));
+    memory.parts = ceil_div(memory.chunks, SeriesTuning::kChunksOfBlock);
     memory.bins = kBins.count;
     memory.templates = workspace.take<float>(q.left_elements());
     memory.units = workspace.take<float>(q.lefts);
@@ -209,11 +211,11 @@ class DetectionPlan final : public DevicePlan<float> {
     launches_.begin(call);
     const auto preparing =
         static_cast<unsigned>(series_.templates + series_.channels * memory_.parts);
-    launches_.run(prepare_kernel<float>, dim3(preparing), dim3(Tuning::kPrepareThreads), 0, stream,
-                  series_, asked, memory_, arrays.left, arrays.right);
+    launches_.run(prepare_kernel<float>, dim3(preparing), dim3(SeriesTuning::kPrepareThreads), 0,
+                  stream, series_, asked, memory_, arrays.left, arrays.right);
     if (survey_.factors == 0) {
-      launches_.run(factors_kernel<float>, dim3(factor_blocks_), dim3(Tuning::kFactorThreads),
-                    FactorMemory<Tuning::kFactorThreads>::bytes(q.left.cols), stream, series_,
+      launches_.run(factors_kernel<float>, dim3(factor_blocks_), dim3(SeriesTuning::kFactorThreads),
+                    FactorMemory<SeriesTuning::kFactorThreads>::bytes(q.left.cols), stream, series_,
                     asked, memory_, shapes_.factors(), arrays.right);
     }
     const Products products{series_, asked, memory_, arrays.right};
@@ -235,13 +237,14 @@ class DetectionPlan final : public DevicePlan<float> {
       launches_.run(
           survey_kernel<Maths, kTiles>,
           dim3(static_cast<unsigned>(survey_.blocks) + making, static_cast<unsigned>(groups_)),
-          dim3(Tuning::kSurveyThreads), survey_.bytes(q.left.cols), stream, products, survey_);
+          dim3(SeriesTuning::kSurveyThreads), survey_.bytes(q.left.cols), stream, products,
+          survey_);
       const dim3 templates(static_cast<unsigned>(series_.templates));
       launches_.run(brackets_kernel<kShifts>, templates, dim3(warp::kSize), 0, stream, asked,
                     memory_);
       over_all(count_kernel<Main>, count_words(shapes_.main));
-      launches_.run(threshold_kernel<kBins.count>, templates, dim3(Tuning::kThresholdThreads), 0,
-                    stream, series_, asked, memory_);
+      launches_.run(threshold_kernel<kBins.count>, templates, dim3(SeriesTuning::kThresholdThreads),
+                    0, stream, series_, asked, memory_);
     }
     finishes_.begin(call);
     finishes_.run(finish_kernel<Maths, kTiles>, finish_blocks_,

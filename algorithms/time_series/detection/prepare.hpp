@@ -27,13 +27,13 @@ __device__ __forceinline__ bool is_finite(float value) { return value - value ==
 // kernel has its own shared memory (kNumber), so that no barrier is needed before the next sum.
 template <int kNumber>
 __device__ __forceinline__ double sum_of_block(double value) {
-  XCORR_SHARED(double, of_warp, Tuning::kChunksOfBlock);
+  XCORR_SHARED(double, of_warp, SeriesTuning::kChunksOfBlock);
   value = warp::reduce_add(value);
   if (warp::lane() == 0) of_warp[threadIdx.x / warp::kSize] = value;
   block::barrier();
   double sum = 0;
 #pragma unroll
-  for (int i = 0; i < Tuning::kChunksOfBlock; ++i) sum += of_warp[i];
+  for (int i = 0; i < SeriesTuning::kChunksOfBlock; ++i) sum += of_warp[i];
   return sum;
 }
 
@@ -52,12 +52,13 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
   double mean = 0, factor = 1;
   if (asked.centred) {
     double sum = 0;
-    for (Index i = threadIdx.x; i < size; i += Tuning::kPrepareThreads) sum += from(i) - first;
+    for (Index i = threadIdx.x; i < size; i += SeriesTuning::kPrepareThreads)
+      sum += from(i) - first;
     mean = sum_of_block<0>(sum) / static_cast<double>(size);
   }
   if (asked.normalised) {
     double squares = 0;
-    for (Index i = threadIdx.x; i < size; i += Tuning::kPrepareThreads) {
+    for (Index i = threadIdx.x; i < size; i += SeriesTuning::kPrepareThreads) {
       const double value = from(i) - first - mean;
       squares += value * value;
     }
@@ -68,7 +69,7 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
     factor = squares <= step * step * static_cast<double>(size) ? 0 : 1 / std::sqrt(squares);
   }
   double sum = 0;
-  for (Index i = threadIdx.x; i < size; i += Tuning::kPrepareThreads) {
+  for (Index i = threadIdx.x; i < size; i += SeriesTuning::kPrepareThreads) {
     const double value = (from(i) - first - mean) * factor;
     to[i] = static_cast<float>(value);
     const Index at = q.channels == 1 ? i : i % q.length;
@@ -85,7 +86,7 @@ __device__ __forceinline__ float centre_of_scores(const Series& q, const float* 
                                                   const float* signal) {
   const int at = static_cast<int>(threadIdx.x) / warp::kSize;
   const auto first = q.first + static_cast<int>(static_cast<Index>(q.shifts - 1) * at /
-                                                (Tuning::kChunksOfBlock - 1));
+                                                (SeriesTuning::kChunksOfBlock - 1));
   block::barrier();  // other threads have prepared what this one reads
   double products = 0, squares = 0;
 #pragma unroll 1
@@ -103,7 +104,7 @@ __device__ __forceinline__ float centre_of_scores(const Series& q, const float* 
   squares = warp::reduce_add(squares);
   const double score = products / std::sqrt(squares);
   const bool counts = warp::lane() == 0 && std::fabs(score) <= 1;
-  return static_cast<float>(sum_of_block<3>(counts ? score : 0.0) / Tuning::kChunksOfBlock);
+  return static_cast<float>(sum_of_block<3>(counts ? score : 0.0) / SeriesTuning::kChunksOfBlock);
 }
 
 // Samples as large as nodata fills (the largest float32) overflow a sum, and 1 / the norm of their
@@ -120,10 +121,10 @@ inline constexpr double kWideNorm = 0x1p100;
 template <typename T>
 __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& memory, int channel,
                                                int part, const T* samples) {
-  constexpr int kOfLane = Tuning::kChunk / warp::kSize, kAtOnce = kOfLane < 16 ? kOfLane : 16;
+  constexpr int kOfLane = SeriesTuning::kChunk / warp::kSize, kAtOnce = kOfLane < 16 ? kOfLane : 16;
   const int of_block = static_cast<int>(threadIdx.x) / warp::kSize;
-  const int chunk = part * Tuning::kChunksOfBlock + of_block;
-  const Index first = static_cast<Index>(chunk) * Tuning::kChunk + warp::lane();
+  const int chunk = part * SeriesTuning::kChunksOfBlock + of_block;
+  const Index first = static_cast<Index>(chunk) * SeriesTuning::kChunk + warp::lane();
   double sums[2] = {};
   int count = 0;
   bool wide = false;
@@ -157,12 +158,12 @@ __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& me
 
 // The first blocks prepare one template each, the other blocks a part of the signal.
 template <typename T>
-__global__ void __launch_bounds__(Tuning::kPrepareThreads, Tuning::kPrepareBlocks)
+__global__ void __launch_bounds__(SeriesTuning::kPrepareThreads, SeriesTuning::kPrepareBlocks)
     prepare_kernel(Series q, Question asked, Memory memory, const T* left, const T* right) {
   wait_for_previous();
-  const Index threads = static_cast<Index>(gridDim.x) * Tuning::kPrepareThreads;
+  const Index threads = static_cast<Index>(gridDim.x) * SeriesTuning::kPrepareThreads;
   auto* const words = reinterpret_cast<std::uint32_t*>(memory.state);
-  for (Index i = static_cast<Index>(blockIdx.x) * Tuning::kPrepareThreads + threadIdx.x;
+  for (Index i = static_cast<Index>(blockIdx.x) * SeriesTuning::kPrepareThreads + threadIdx.x;
        i < memory.cleared; i += threads) {
     words[i] = 0;
   }
@@ -192,8 +193,8 @@ struct PivotPart {
   __device__ __forceinline__ PivotPart(const Series& q, const Memory& memory, int first, int count,
                                        bool asked) {
     if (!asked) return;
-    const int end = smaller(first + count, q.pitch), from = first / Tuning::kChunk;
-    const int to = smaller((end - 1) / Tuning::kChunk, memory.chunks - 1);
+    const int end = smaller(first + count, q.pitch), from = first / SeriesTuning::kChunk;
+    const int to = smaller((end - 1) / SeriesTuning::kChunk, memory.chunks - 1);
 #pragma unroll 1
     for (int channel = 0; channel < q.channels; ++channel) {
 #pragma unroll 1
@@ -226,12 +227,13 @@ struct Line {
 struct LineChunks {
   int from, to, before, after;
   __device__ __forceinline__ LineChunks(const Series& q, const Memory& memory, int first, int count)
-      : from(first / Tuning::kChunk),
-        to(smaller((smaller(first + count, q.pitch) - 1) / Tuning::kChunk, memory.chunks - 1)),
+      : from(first / SeriesTuning::kChunk),
+        to(smaller((smaller(first + count, q.pitch) - 1) / SeriesTuning::kChunk,
+                   memory.chunks - 1)),
         before(from > 0 ? from - 1 : 0),
         after(smaller(to + 1, memory.chunks - 1)) {}
   // The max number of chunks for `count` samples.
-  static constexpr int most(int count) { return (count - 1) / Tuning::kChunk + 4; }
+  static constexpr int most(int count) { return (count - 1) / SeriesTuning::kChunk + 4; }
 };
 
 // The line near the samples from `first` on: its level is the mean of their chunks, its slope comes
@@ -261,9 +263,10 @@ __device__ __forceinline__ Line line_of_chunks(const Series& q, const LineChunks
   const auto pivot = terms > 0 ? static_cast<float>(scaled / terms) : 0.0f;
   if (!slope || chunks.after <= chunks.before) return {pivot, 0.0f, scale};
   const auto by = static_cast<float>(warp::reduce_add(rise) * static_cast<double>(scale) /
-                                     (static_cast<double>(q.channels) * Tuning::kChunk *
+                                     (static_cast<double>(q.channels) * SeriesTuning::kChunk *
                                       static_cast<double>(chunks.after - chunks.before)));
-  const float middle = 0.5f * static_cast<float>((chunks.from + chunks.to + 1) * Tuning::kChunk);
+  const float middle =
+      0.5f * static_cast<float>((chunks.from + chunks.to + 1) * SeriesTuning::kChunk);
   return {std::fma(static_cast<float>(first) - middle, by, pivot), by, scale};
 }
 

@@ -221,8 +221,8 @@ struct WarpShape {
 template <typename Maths, int kTiles>
 WarpShape warp_shape(const Problem& q, int threads) {
   const int tile_shifts = threads / warp::kSize * kTiles * kColumns;
-  const auto panel =
-      static_cast<int>(std::min<Index>(Tuning::kMostPanel, ceil_div<Index>(q.left.cols, 16) * 16));
+  const auto panel = static_cast<int>(
+      std::min<Index>(SeriesTuning::kMostPanel, ceil_div<Index>(q.left.cols, 16) * 16));
   const auto tiles = static_cast<int>(ceil_div<Index>(q.out_cols(), tile_shifts));
   const auto words =
       static_cast<int>(ceil_div<std::size_t>(Maths::words(panel, tile_shifts), 4) * 4);
@@ -265,7 +265,7 @@ __device__ __forceinline__ void each_tile(const Products& p, const Cut& cut, int
 // each warp that has shifts.
 template <typename Maths, int kTiles>
 struct WarpEngine {
-  static constexpr int kMostThreads = Tuning::kMostWarps * warp::kSize;
+  static constexpr int kMostThreads = SeriesTuning::kMostWarps * warp::kSize;
   static constexpr int kBlocks = kResidentBlocks<Maths, kTiles>;
   static constexpr int kSumsOfHalf = 2 * kTiles;
   using Shape = WarpShape;

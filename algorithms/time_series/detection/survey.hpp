@@ -34,7 +34,7 @@ __device__ __forceinline__ bool is_unknown(const Memory& memory) {
 // For templates of up to kMostOwnLength samples the survey computes the factors of its tiles
 // itself. Meanwhile other blocks of its kernel compute the factors of all tiles, which are not read
 // before the scores are counted.
-inline constexpr int kMostOwnLength = FactorMemory<Tuning::kSurveyThreads>::kMore - 2 * kRun;
+inline constexpr int kMostOwnLength = FactorMemory<SeriesTuning::kSurveyThreads>::kMore - 2 * kRun;
 
 // Launch parameters of survey_kernel besides Products. Set on the host.
 struct SurveyShape {
@@ -57,7 +57,7 @@ struct SurveyShape {
     const int own = factors > 0 ? own_words(warps.tile_shifts) : warps.tile_shifts;
     const std::size_t words = static_cast<std::size_t>(warps.words + kBinWords + own);
     return std::max(words * sizeof(std::uint32_t),
-                    factors > 0 ? FactorMemory<Tuning::kSurveyThreads>::bytes(length) : 0);
+                    factors > 0 ? FactorMemory<SeriesTuning::kSurveyThreads>::bytes(length) : 0);
   }
 };
 
@@ -140,15 +140,15 @@ __device__ __forceinline__ void make_own_factors(const Products& p, int shift, i
 }
 
 template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(Tuning::kSurveyThreads, Tuning::kSurveyBlocks)
+__global__ void __launch_bounds__(SeriesTuning::kSurveyThreads, SeriesTuning::kSurveyBlocks)
     survey_kernel(Products p, SurveyShape shape) {
   wait_for_previous();
   const int block = static_cast<int>(blockIdx.x) - shape.blocks;
   if (block >= 0) {
     if (blockIdx.y > 0) return;
-    make_factors<Tuning::kSurveyThreads>(p.q, p.asked, p.memory, shape.factors,
-                                         Rows<float>{p.right, p.q.pitch}, block,
-                                         static_cast<int>(gridDim.x) - shape.blocks);
+    make_factors<SeriesTuning::kSurveyThreads>(p.q, p.asked, p.memory, shape.factors,
+                                               Rows<float>{p.right, p.q.pitch}, block,
+                                               static_cast<int>(gridDim.x) - shape.blocks);
     return;
   }
   constexpr int kPitch = SurveyShape::kPitch;

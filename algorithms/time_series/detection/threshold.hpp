@@ -13,7 +13,7 @@ struct ThreadSums {
 };
 template <int kNumber>
 __device__ __forceinline__ ThreadSums sums_of_threads(std::int32_t mine, std::int32_t other) {
-  constexpr int kWarps = Tuning::kThresholdThreads / warp::kSize;
+  constexpr int kWarps = SeriesTuning::kThresholdThreads / warp::kSize;
   static_assert(kWarps <= warp::kSize && kWarps % 2 == 0);
   XCORR_SHARED(std::int32_t, of_warp, 2 * kWarps);
   const int lane = warp::lane(), warp = static_cast<int>(threadIdx.x) / warp::kSize;
@@ -61,11 +61,11 @@ __device__ __forceinline__ Bins bins_of_ranks(const std::int32_t (&counts)[kOfTh
 
 // One block per template. A bracket has kBins bins.
 template <int kBins>
-__global__ void __launch_bounds__(Tuning::kThresholdThreads, 1)
+__global__ void __launch_bounds__(SeriesTuning::kThresholdThreads, 1)
     threshold_kernel(Series q, Question asked, Memory memory) {
   // Histograms that are read at unaligned addresses are staged in shared memory if they are small.
   constexpr bool kStaged = kBins <= 4096;
-  constexpr int half = kBins / 2, kOfThread = kBins / Tuning::kThresholdThreads;
+  constexpr int half = kBins / 2, kOfThread = kBins / SeriesTuning::kThresholdThreads;
   struct alignas(16) Four {
     std::uint32_t of[4];
   };
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(Tuning::kThresholdThreads, 1)
   }
   if constexpr (kStaged) {
 #pragma unroll 2
-    for (int i = thread; i < 2 * kBins / 4; i += Tuning::kThresholdThreads) {
+    for (int i = thread; i < 2 * kBins / 4; i += SeriesTuning::kThresholdThreads) {
       staged[i] = fours(1)[i];
     }
   }
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(Tuning::kThresholdThreads, 1)
   // median is `moved` bins larger, and those below it whose distance is `moved` bins smaller.
   const int side = moved < 0 ? 2 : 1;
   std::int32_t nearer = 0, of_deviation[kOfThread];
-  for (int i = thread; i < size; i += Tuning::kThresholdThreads) {
+  for (int i = thread; i < size; i += SeriesTuning::kThresholdThreads) {
     nearer += count(side, half + i) - count(3 - side, half - 1 - i);
   }
 #pragma unroll

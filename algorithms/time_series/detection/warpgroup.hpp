@@ -431,7 +431,8 @@ template <typename LargeTiles, int kSpread>
 struct WarpgroupEngine {
   using Maths = LevelledTiles<LargeTiles>;
   static_assert(kBlockTemplates == kGroup);
-  static constexpr int kMostThreads = kWarpgroups * kWarpgroup, kBlocks = Tuning::kWarpgroupBlocks;
+  static constexpr int kMostThreads = kWarpgroups * kWarpgroup,
+                       kBlocks = SeriesTuning::kWarpgroupBlocks;
   static constexpr int kSumsOfHalf = Maths::kColumns / 4;
   using Shape = WarpgroupShape;
   static Support supports(const Problem& q) { return supports_warpgroups(q); }

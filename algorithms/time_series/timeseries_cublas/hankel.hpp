@@ -17,10 +17,10 @@ struct alignas(sizeof(float) * kCount) Elements {
 // to[s][c * length + t] = signal[c * pitch + s + t] for `elements` elements; `row` divides by the
 // elements of a row, `channel` by length. A thread writes kCount elements. kCount divides length.
 template <int kCount>
-static __global__ void __launch_bounds__(Tuning::kHankelThreads)
+static __global__ void __launch_bounds__(SeriesTuning::kHankelThreads)
     write_hankel(const float* signal, Index pitch, Divider row, Divider channel,
                  std::uint32_t elements, float* to) {
-  const std::uint32_t element = (blockIdx.x * Tuning::kHankelThreads + threadIdx.x) * kCount;
+  const std::uint32_t element = (blockIdx.x * SeriesTuning::kHankelThreads + threadIdx.x) * kCount;
   if (element >= elements) return;
   std::uint32_t t = element;
   const std::uint32_t s = row.split(t);
@@ -39,8 +39,9 @@ inline void enqueue_hankel(const float* signal, const SeriesShape& s, Index coun
   const auto elements = static_cast<std::uint32_t>(count * row);
   const auto enqueue = [&](auto kernel, int of_thread) {
     launch(kernel,
-           dim3(ceil_div(elements, static_cast<std::uint32_t>(Tuning::kHankelThreads * of_thread))),
-           dim3(Tuning::kHankelThreads), 0, stream, signal, s.pitch, Divider(row),
+           dim3(ceil_div(elements,
+                         static_cast<std::uint32_t>(SeriesTuning::kHankelThreads * of_thread))),
+           dim3(SeriesTuning::kHankelThreads), 0, stream, signal, s.pitch, Divider(row),
            Divider(s.length), elements, to);
   };
   if (s.length % 4 == 0) {

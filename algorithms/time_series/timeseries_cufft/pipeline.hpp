@@ -23,9 +23,10 @@ struct RowSource {
 };
 
 // to[row][x] = sample x of the row, 0 beyond the end of the source and beyond n.
-static __global__ void __launch_bounds__(Tuning::kRowThreads)
+static __global__ void __launch_bounds__(SeriesTuning::kRowThreads)
     fill_rows(RowSource from, Index rows, int n, int pitch, float* to) {
-  const int x = static_cast<int>(blockIdx.x) * Tuning::kRowThreads + static_cast<int>(threadIdx.x);
+  const int x =
+      static_cast<int>(blockIdx.x) * SeriesTuning::kRowThreads + static_cast<int>(threadIdx.x);
   if (x >= pitch) return;
   for (Index row = blockIdx.y; row < rows; row += gridDim.y) {
     const Index source = row / from.per_source, at = (row - source * from.per_source) * from.step;
@@ -39,11 +40,11 @@ struct alignas(8) Bin {
 };
 
 // products[i][k] = scale * sum over c of conj(templates[i][c]) * segments[c][k], bin by bin.
-static __global__ void __launch_bounds__(Tuning::kRowThreads)
+static __global__ void __launch_bounds__(SeriesTuning::kRowThreads)
     multiply_rows(const Bin* templates, const Bin* segments, Bin* products, int bins,
                   Index template_count, Index channels, Index segment_count, float scale) {
   const int bin =
-      static_cast<int>(blockIdx.x) * Tuning::kRowThreads + static_cast<int>(threadIdx.x);
+      static_cast<int>(blockIdx.x) * SeriesTuning::kRowThreads + static_cast<int>(threadIdx.x);
   if (bin >= bins) return;
   for (Index k = blockIdx.y; k < segment_count; k += gridDim.y) {
     for (Index i = blockIdx.z; i < template_count; i += gridDim.z) {
@@ -61,10 +62,11 @@ static __global__ void __launch_bounds__(Tuning::kRowThreads)
 
 // Copies the first `valid` scalars of row (i, k) to the outputs k * valid + x of template i, up to
 // `count` outputs. Templates are `out_pitch` outputs apart.
-static __global__ void __launch_bounds__(Tuning::kRowThreads)
+static __global__ void __launch_bounds__(SeriesTuning::kRowThreads)
     store_rows(const float* rows, int pitch, Index template_count, Index segment_count, int valid,
                Index count, Index out_pitch, float* out) {
-  const int x = static_cast<int>(blockIdx.x) * Tuning::kRowThreads + static_cast<int>(threadIdx.x);
+  const int x =
+      static_cast<int>(blockIdx.x) * SeriesTuning::kRowThreads + static_cast<int>(threadIdx.x);
   if (x >= valid) return;
   for (Index k = blockIdx.y; k < segment_count; k += gridDim.y) {
     const Index at = k * valid + x;
@@ -77,7 +79,7 @@ static __global__ void __launch_bounds__(Tuning::kRowThreads)
 
 // A grid for rows of `length` elements: x along the row, y and z over rows.
 inline dim3 row_grid(Index length, Index along_y, Index along_z = 1) {
-  return dim3(static_cast<unsigned>(ceil_div<Index>(length, Tuning::kRowThreads)),
+  return dim3(static_cast<unsigned>(ceil_div<Index>(length, SeriesTuning::kRowThreads)),
               grid_extent(along_y), grid_extent(along_z));
 }
 
@@ -125,8 +127,8 @@ void correlate_in_chunks(const ChunkLayout& at, const ChunkMemory& memory, const
   const SeriesShape& s = at.series;
   const int points = static_cast<int>(at.segments.points), pitch = static_cast<int>(at.pitch);
   const auto fill = [&](const RowSource& from, Index rows, float* to) {
-    launch(fill_rows, row_grid(at.pitch, rows), dim3(Tuning::kRowThreads), 0, call.stream, from,
-           rows, points, pitch, to);
+    launch(fill_rows, row_grid(at.pitch, rows), dim3(SeriesTuning::kRowThreads), 0, call.stream,
+           from, rows, points, pitch, to);
   };
   const auto as_bins = [](float* rows) { return reinterpret_cast<Bin*>(rows); };
 
@@ -142,16 +144,16 @@ void correlate_in_chunks(const ChunkLayout& at, const ChunkMemory& memory, const
     call.phase("forward");
     transforms.forward(memory.segments, call.stream);
     call.phase("hadamard");
-    launch(multiply_rows, row_grid(at.bins, at.chunk, kTemplateGroups), dim3(Tuning::kRowThreads),
-           0, call.stream, as_bins(memory.templates), as_bins(memory.segments),
-           as_bins(memory.products), static_cast<int>(at.bins), s.templates, s.channels, at.chunk,
-           1.0f / static_cast<float>(points));
+    launch(multiply_rows, row_grid(at.bins, at.chunk, kTemplateGroups),
+           dim3(SeriesTuning::kRowThreads), 0, call.stream, as_bins(memory.templates),
+           as_bins(memory.segments), as_bins(memory.products), static_cast<int>(at.bins),
+           s.templates, s.channels, at.chunk, 1.0f / static_cast<float>(points));
     call.phase("inverse");
     transforms.inverse(memory.products, call.stream);
     call.phase("rest");
     launch(store_rows, row_grid(at.segments.valid, at.chunk, kTemplateGroups),
-           dim3(Tuning::kRowThreads), 0, call.stream, memory.products, pitch, s.templates, at.chunk,
-           static_cast<int>(at.segments.valid), s.shifts - first, s.shifts,
+           dim3(SeriesTuning::kRowThreads), 0, call.stream, memory.products, pitch, s.templates,
+           at.chunk, static_cast<int>(at.segments.valid), s.shifts - first, s.shifts,
            call.outs<float>() + first);
   }
 }
