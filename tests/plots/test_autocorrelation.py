@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from fixtures import sets
-from stored import OLD, row, save
+from fixtures.sets import loaded
+from stored import row
 
 from experiments.driver import schema
-from plots import real, tidy
+from plots import real
 from plots.drawing import Drawing, Omitted
 from plots.sources.autocorrelation import claims as images
 from plots.sources.autocorrelation.figures import autocorrelation as figure
@@ -30,13 +31,6 @@ def half(radius: int) -> str:
 def timed(variant, us, radius, params="", **cells):
     given = {**IMAGE, "window": half(radius), "experiment": "autocorrelation", "family": "autocorrelation", **cells}
     return row(variant=variant, params=params, compute_us=us, fmas=1_000_000 * radius, **given)
-
-
-def loaded(folder: Path, own, add=None):
-    save(folder, OLD, own)
-    if add is not None:
-        add(folder)
-    return tidy.load(folder, "k", "local")
 
 
 @pytest.fixture
@@ -129,21 +123,19 @@ def test_the_short_table_has_a_line_a_contender_and_a_column_a_radius(measured):
 
 
 def test_errors_of_known_lengths_are_a_table(tmp_path):
-    def add(folder):
-        cases = [("removed", 22.0, 24.0), ("removed", 24.0, 25.0), ("raw", 20.0, np.nan), ("raw", np.nan, np.nan)]
-        common = {
-            "case": "truth",
-            "variant": "v",
-            "wavelength": 20.0,
-            "known": 22.0,
-            "rows": 9,
-            "cols": 9,
-            "index": 1.0,
-            "seed": 1,
-        }
-        stored(folder, [{**common, "mean": mean, "r_max": one, "spectral": two} for mean, one, two in cases])
-
-    results = loaded(tmp_path, [row(), timed("line", 5.0, 10)], add)
+    results = loaded(tmp_path, [row(), timed("line", 5.0, 10)])
+    cases = [("removed", 22.0, 24.0), ("removed", 24.0, 25.0), ("raw", 20.0, np.nan), ("raw", np.nan, np.nan)]
+    common = {
+        "case": "truth",
+        "variant": "v",
+        "wavelength": 20.0,
+        "known": 22.0,
+        "rows": 9,
+        "cols": 9,
+        "index": 1.0,
+        "seed": 1,
+    }
+    stored(results.folder, [{**common, "mean": mean, "r_max": one, "spectral": two} for mean, one, two in cases])
     (line,) = autocorrelation.readable_errors(autocorrelation.errors(results)).to_dict("records")
     assert line == {
         "Wavelength [pixels]": "20",
@@ -268,7 +260,9 @@ def test_claims_about_lengths(tmp_path):
     assert found["I03"] == "differs here" and here["I03"] == "2.5"
     assert found["I10"] == "not measured"  # of no wavelength two images differ in length
     other = tmp_path / "other"
-    found, here = verdicts_of(loaded(other, [row()], spread))
+    results = loaded(other, [row()])
+    spread(other)
+    found, here = verdicts_of(results)
     assert found["I10"] == "holds" and here["I10"] == "wavelength 20: 10; wavelength 40: 10; wavelength 80: 10"
 
 

@@ -10,12 +10,11 @@ import re
 import pytest
 from fixtures import sets
 
-from plots import tidy
 from plots.tables import best_table
 
 
 def table(rows):
-    return best_table.best_table(tidy.tidy(sets.frame(rows)))
+    return best_table.best_table(sets.points(rows))
 
 
 def samples(variant, times, **cells):
@@ -80,8 +79,7 @@ def test_order_is_form_then_count_then_size():
     rows = []
     for form, lefts, rights in (("n-to-m", 2, 2), ("one-to-one", 1, 1), ("one-to-many", 1, 8)):
         for size in (128, 16, 24):
-            shape = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), size)
-            rows += samples("a", [1.0], form=form, lefts=lefts, rights=rights, **shape)
+            rows += samples("a", [1.0], form=form, lefts=lefts, rights=rights, **sets.square(size))
     found = table(rows)
     assert found["form"].tolist() == ["one-to-one"] * 3 + ["one-to-many"] * 3 + ["n-to-m"] * 3
     assert found["size"].tolist() == ["16x16", "24x24", "128x128"] * 3
@@ -115,9 +113,9 @@ def test_no_time_at_all():
 
 
 def test_a_cell_without_a_transform_is_not_decided_where_the_form_has_some():
-    rows = samples("cpu_definition", [10.0], left_rows=8, left_cols=8, right_rows=8, right_cols=8)
-    rows += samples("cpu_fft", [5.0], left_rows=8, left_cols=8, right_rows=8, right_cols=8)
-    rows += samples("cpu_definition", [900.0], left_rows=64, left_cols=64, right_rows=64, right_cols=64)
+    rows = samples("cpu_definition", [10.0], **sets.square(8))
+    rows += samples("cpu_fft", [5.0], **sets.square(8))
+    rows += samples("cpu_definition", [900.0], **sets.square(64))
     decided = table(rows)
     assert list(decided["size"]) == ["8x8"]
     assert "no transform was measured there: one-to-one 1-to-1 64x64." in best_table.page(decided).markdown()

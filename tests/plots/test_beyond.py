@@ -23,12 +23,11 @@ CEILINGS = Ceilings(4e12, 4e12, 5e13, launch_stream_us=2.0, launch_graph_us=1.5)
 
 
 def row(variant, side, us, family="warp_shuffle", **cells):
-    shape = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), side)
-    return sets.row(variant=variant, family=family, backend="cuda", compute_us=us, **{**shape, **cells})
+    return sets.row(variant=variant, family=family, backend="cuda", compute_us=us, **{**sets.square(side), **cells})
 
 
 def lines(*rows, ceilings=CEILINGS):
-    return beyond.table(tidy.tidy(sets.frame(rows)), WHAT, BASELINE, ceilings)
+    return beyond.table(sets.points(rows), WHAT, BASELINE, ceilings)
 
 
 def summary(found, modes=()):
@@ -98,14 +97,14 @@ def test_modes_stand_side_by_side():
         )
     ]
     stream_only = [row("split_row", 128, 90.0), row("new", 128, 1.0, "fused")]
-    modes = beyond.by_mode(tidy.tidy(sets.frame([*stream, *others, *stream_only])), ["fused"])
+    modes = beyond.by_mode(sets.points([*stream, *others, *stream_only]), ["fused"])
     assert modes.set_index("mode")["speedup"].to_dict() == {"stream": 2.0, "graph": 1.2, "cold": 1.2, "latency": 1.0}
     assert modes.set_index("mode").loc["latency", "best"] == "split_row"
     said = beyond.mode_line(modes)
     assert "on the 1 problems" in said and "stream (launches back to back) 2.00x" in said
     assert "latency (a wait after each launch) 1.00x" in said
     assert list(beyond.mode_table(modes)["Geometric mean"]) == ["2.00x", "1.20x", "1.20x", "1.00x"]
-    assert beyond.mode_line(beyond.by_mode(tidy.tidy(sets.frame(stream)), ["fused"])) == ""
+    assert beyond.mode_line(beyond.by_mode(sets.points(stream), ["fused"])) == ""
 
 
 def test_without_ceilings_there_is_no_distance():

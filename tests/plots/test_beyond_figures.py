@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from fixtures import sets
+from fixtures.sets import draw, result_set
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from experiments.driver import schema
 from plots import ceilings as limits
 from plots import floor as floors
-from plots import style, tidy
+from plots import style
 from plots.drawing import Omitted
 from plots.figures import _cells, _curves, _ratios, accuracy, crossover, floor, roofline
 from plots.metrics import METRICS
@@ -32,16 +32,6 @@ MEASURED = {
     "empty_launch_graph_us": 2.2,
 }
 ALL = (crossover, floor, roofline, energy, cache, replay, accuracy, in_kernel)
-
-
-def result_set(rows, folder=Path("nowhere"), feeds=None):
-    raw = sets.frame(rows)
-    return tidy.ResultSet("k", "published", folder, raw, tidy.tidy(raw), {}, feeds or {})
-
-
-def draw(module, results):
-    with style.context():
-        return {one.name: one for one in module.draw(results)}
 
 
 @pytest.fixture
@@ -62,10 +52,7 @@ def square(form, size, lefts, rights, us, **values):
     problem = Problem(form, (size, size), (size, size), lefts, rights, "full")
     cells = dict(
         form=form,
-        left_rows=size,
-        left_cols=size,
-        right_rows=size,
-        right_cols=size,
+        **sets.square(size),
         lefts=lefts,
         rights=rights,
         fmas=problem.fmas,
@@ -79,20 +66,18 @@ def square(form, size, lefts, rights, us, **values):
     return sets.row(**{**cells, **values})
 
 
-def points(*rows):
-    return tidy.tidy(sets.frame(rows))
-
-
 # Floor
 
 
 def test_floor_is_launch_memory_direct_or_fft(ceilings):
-    found = points(
-        square("one-to-one", 64, 1, 1, 9.0),
-        square("one-to-one", 64, 1, 1, 9.0, mode="graph"),
-        square("n-to-m", 256, 32, 32, 2000.0),
-        square("n-to-m", 16, 128, 128, 400.0),
-        square("n-to-m", 16, 128, 128, 400.0, bytes=4, variant="without_bytes"),
+    found = sets.points(
+        [
+            square("one-to-one", 64, 1, 1, 9.0),
+            square("one-to-one", 64, 1, 1, 9.0, mode="graph"),
+            square("n-to-m", 256, 32, 32, 2000.0),
+            square("n-to-m", 16, 128, 128, 400.0),
+            square("n-to-m", 16, 128, 128, 400.0, bytes=4, variant="without_bytes"),
+        ]
     ).set_index(["variant", "left_rows", "mode"], drop=False)
     lowest = floors.floor_us(found, limits.load(ceilings))
     bound = floors.bound_by(found, limits.load(ceilings))
@@ -245,7 +230,7 @@ def test_energy_is_kept_whichever_run_gives_the_times():
         square("one-to-one", 16, 1, 1, 10.0, experiment="energy", energy_uj=74.0, repetition=1),
         square("one-to-one", 16, 1, 1, 12.0, run=later),
     ]
-    (line,) = points(*rows).to_dict("records")
+    (line,) = sets.points(rows).to_dict("records")
     assert line["energy_uj"] == 72.0 and line["compute_us"] == 12.0
     assert line["experiments"] == "energy;one-to-one"
 
@@ -285,7 +270,7 @@ def modes(stream, **others):
 
 def test_ratios_compare_the_same_parameters():
     rows = modes({1: 4.0, 2: 5.0, 3: 1.0}, cold={1: 12.0, 2: 5.0})
-    (line,) = _ratios.ratios(points(*rows), "cold").to_dict("records")
+    (line,) = _ratios.ratios(sets.points(rows), "cold").to_dict("records")
     # k=3 was not measured cold; of the others k=1 is the fastest in mode stream.
     assert (line["params"], line["ratio"]) == ("k=1", 3.0)
 
@@ -332,12 +317,12 @@ def test_of_many_curves_those_that_lead_no_family_step_back():
     rows.append(square("one-to-one", 16, 1, 1, 500.0, variant="alone", family="b"))
     rows.append(square("one-to-one", 16, 1, 1, 900.0, variant="overlap_wise", family="a"))
     metric = METRICS["time"]
-    lines = _curves.step_back(_curves.curves(points(*rows), metric), metric)
+    lines = _curves.step_back(_curves.curves(sets.points(rows), metric), metric)
     assert [line.label for line in lines if not line.back] == ["alone", "overlap-wise", "v00", "v03"]
     assert _curves.background_text(lines).endswith("v01, v02, " + ", ".join(f"v{k:02}" for k in range(4, many)) + ".")
-    legend = _curves.draw(points(*rows), lines, metric).legends[0]
+    legend = _curves.draw(sets.points(rows), lines, metric).legends[0]
     assert [text.get_text() for text in legend.get_texts()] == ["alone", "overlap-wise", "v00", "v03", _curves.OTHERS]
-    few = _curves.curves(points(*rows[:6]), metric)
+    few = _curves.curves(sets.points(rows[:6]), metric)
     assert _curves.step_back(few, metric) == few and _curves.background_text(few) == ""
 
 

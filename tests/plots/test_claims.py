@@ -46,8 +46,7 @@ GROUPED_8 = "left_rows=8;overlaps_per_thread=8;warps_per_block=4"
 
 def point(variant, size, time, params="", **cells):
     """Rows of a one-to-one point."""
-    shape = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), size)
-    given = {**shape, "fmas": size**4, **cells}
+    given = {**sets.square(size), "fmas": size**4, **cells}
     return [sets.row(variant=variant, params=params, repetition=i, compute_us=float(time), **given) for i in range(3)]
 
 
@@ -86,7 +85,7 @@ def decided(rows, **options):
 
 def rows_of(rows, series=None):
     named = {"a": ["alpha"], "b": ["beta"], "c": ["gamma"], **(series or {})}
-    return Rows(tidy.tidy(sets.frame(rows)), parse_series(named))
+    return Rows(sets.points(rows), parse_series(named))
 
 
 CELLS = {"form": "one-to-one", "counts": "1-to-1"}
@@ -316,7 +315,7 @@ def test_a_series_is_variants_with_allowed_and_forbidden_values():
     choice = parse({"variants": ["alpha"], "params": {"k": [1, 2]}, "without": {"m": "x"}}, "here")
     rows = point("alpha", 16, 1, "k=1;m=x") + point("alpha", 16, 1, "k=2;m=y")
     rows += point("alpha", 16, 1, "k=3;m=y") + point("beta", 16, 1, "k=1;m=y")
-    frame = tidy.tidy(sets.frame(rows))
+    frame = sets.points(rows)
     assert frame[choice.mask(frame)]["params"].tolist() == ["k=2;m=y"]
 
 

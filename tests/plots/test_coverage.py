@@ -10,13 +10,9 @@ from fixtures import sets
 from plots import tidy
 from plots.tables import best_table, coverage
 
-SIDES = ("left_rows", "left_cols", "right_rows", "right_cols")
-
 
 def row(variant, family, side, us=10.0, **cells):
-    return sets.row(
-        variant=variant, family=family, backend="cuda", compute_us=us, **{**dict.fromkeys(SIDES, side), **cells}
-    )
+    return sets.row(variant=variant, family=family, backend="cuda", compute_us=us, **{**sets.square(side), **cells})
 
 
 def table(rows):

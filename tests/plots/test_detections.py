@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from fixtures import real, sets
-from stored import OLD, row, save
+from fixtures.sets import loaded
+from stored import row
 
 from experiments.driver import schema
-from plots import style, tidy
+from plots import style
 from plots.drawing import Drawing, Omitted
 from plots.sources.time_series.figures import detection
 from plots.sources.time_series.tables import detections, time_series
@@ -30,11 +29,6 @@ def rows(*times, score="zncc:0.3", result="above:8mad:99", **cells):
         **cells,
     }
     return [row(variant=v, precision=p, compute_us=us, **given) for v, p, us in times]
-
-
-def loaded(folder: Path, own):
-    save(folder, OLD, own)
-    return tidy.load(folder, "k", "local")
 
 
 @pytest.fixture

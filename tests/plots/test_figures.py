@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gzip
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 from fixtures import real, sets
+from fixtures.sets import draw, result_set
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
@@ -22,20 +22,9 @@ from plots.sources.jpdc.figures import displacement
 from xcorr.files import MOST_BYTES
 
 
-def result_set(rows, folder=Path("nowhere"), feeds=None):
-    raw = sets.frame(rows)
-    return tidy.ResultSet("k", "published", folder, raw, tidy.tidy(raw), {}, feeds or {})
-
-
 @pytest.fixture(scope="module")
 def cpu():
     return result_set(sets.model_rows())
-
-
-def draw(module, results, *args):
-    with style.context():
-        drawn = module.draw(results, *args)
-    return {one.name: one for one in drawn}
 
 
 def curves(drawing, facet=0):
@@ -108,10 +97,7 @@ def test_rows_that_did_not_pass_are_never_drawn():
 
 def test_published_rows_are_hollow():
     rows = sets.model_rows(sizes=[16, 32], counts={"one-to-one": [(1, 1)]})
-    rows += [
-        sets.row(variant="paper_best", outcome="published", left_rows=s, right_rows=s, left_cols=s, right_cols=s)
-        for s in (16, 32)
-    ]
+    rows += [sets.row(variant="paper_best", outcome="published", **sets.square(s)) for s in (16, 32)]
     drawing = draw(comparison, result_set(rows))["comparison_one-to-one"]
     lines = curves(drawing)
     assert to_hex(lines["paper-best, published"].get_markerfacecolor()) == "#ffffff"

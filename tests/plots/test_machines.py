@@ -89,14 +89,7 @@ def test_other_modes_inputs_and_precisions_take_no_part(results):
 
 def test_shapes_off_the_grid_lie_on_no_curve(results):
     odd = sets.row(
-        experiment="off-grid",
-        variant="grouped_overlap",
-        family="warp_shuffle",
-        left_rows=20,
-        left_cols=20,
-        right_rows=20,
-        right_cols=20,
-        compute_us=1e-3,
+        experiment="off-grid", variant="grouped_overlap", family="warp_shuffle", **sets.square(20), compute_us=1e-3
     )
     sets.write_set(results, [*sets.model_rows(VARIANTS, SIZES, COUNTS, repetitions=1), odd], key="grid-gpu")
     assert "20x20" not in set(machine(results, "grid-gpu").cells["size"])

@@ -11,7 +11,7 @@ from plots import metrics, tidy
 @pytest.fixture
 def line():
     rows = [sets.row(form="n-to-m", lefts=2, rights=3, compute_us=12.0, plan_us=8.0, fmas=600)]
-    return tidy.tidy(sets.frame(rows))
+    return sets.points(rows)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_speedup_is_matched_point_by_point():
         sets.row(variant="fast", compute_us=90.0, left_rows=32, right_rows=32),
         sets.row(variant="fast", compute_us=90.0, left_rows=64, right_rows=64),
     ]
-    points = tidy.tidy(sets.frame(rows))
+    points = sets.points(rows)
     base, fast = (points[points["variant"] == name] for name in ("base", "fast"))
     found = metrics.speedup(fast, base, tidy.PROBLEM)
     assert found.tolist()[:2] == [5.0, 10.0] and found.isna().tolist() == [False, False, True]
@@ -52,7 +52,7 @@ def test_speedup_is_matched_point_by_point():
 
 def test_plans_that_matter():
     def points(**cells):
-        return tidy.tidy(sets.frame([sets.row(**cells)]))
+        return sets.points([sets.row(**cells)])
 
     assert not metrics.plan_matters(points())
     assert not metrics.plan_matters(points(compute_us=100.0, plan_us=1.0))

@@ -7,6 +7,7 @@ import math
 import pandas as pd
 import pytest
 from fixtures import sets
+from fixtures.sets import points
 
 from experiments.driver import store
 from plots import noise, tidy
@@ -16,10 +17,6 @@ from plots.tables.claims import measured
 from plots.tables.claims.rows import Rows, parse_series
 
 OLD, NEW = "20250101T000000-aaaaaa", "20250201T000000-aaaaaa"
-
-
-def points(rows, **options):
-    return tidy.tidy(sets.frame(rows), **options)
 
 
 def tied(*rows):

@@ -7,7 +7,6 @@ import math
 import pytest
 from fixtures import sets
 
-from plots import tidy
 from plots.tables import regret
 from plots.tables.table import readable
 
@@ -15,13 +14,11 @@ FEEDS = {"sweep": ["comparison"], "judge": ["regret"]}
 
 
 def row(variant, side, us, experiment="sweep", **cells):
-    shape = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), side)
-    return sets.row(variant=variant, compute_us=us, experiment=experiment, **shape, **cells)
+    return sets.row(variant=variant, compute_us=us, experiment=experiment, **sets.square(side), **cells)
 
 
 def result_set(*rows):
-    raw = sets.frame(rows)
-    return tidy.ResultSet("k", "published", None, raw, tidy.tidy(raw), {}, FEEDS)
+    return sets.result_set(rows, feeds=FEEDS)
 
 
 # By the sweep `a` is the faster one at 16 and 64, and so between them; at 32 it is not.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from fixtures import sets
-from stored import OLD, row, save
+from fixtures.sets import loaded
+from stored import row
 
 from experiments.driver import schema
-from plots import tidy
 from plots.drawing import Drawing, Omitted
 from plots.figures import results as figure
 from plots.sources.jpdc.tables import application
@@ -63,11 +63,6 @@ EBSD = {
     "fused peak, circular": 140.0,
 }
 PROBLEM = "n-to-mn/96x96/96x96/86:4300/full"
-
-
-def loaded(folder, own):
-    save(folder, OLD, own)
-    return tidy.load(folder, "k", "local")
 
 
 @pytest.fixture

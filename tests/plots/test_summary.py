@@ -26,7 +26,6 @@ CEILINGS = {
 
 
 def row(variant, family, form, lefts, rights, side, us, **cells):
-    shape = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), side)
     return sets.row(
         variant=variant,
         family=family,
@@ -35,7 +34,7 @@ def row(variant, family, form, lefts, rights, side, us, **cells):
         lefts=lefts,
         rights=rights,
         compute_us=us,
-        **{**shape, **cells},
+        **{**sets.square(side), **cells},
     )
 
 

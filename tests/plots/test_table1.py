@@ -8,7 +8,6 @@ import io
 import pytest
 from fixtures import sets
 
-from plots import tidy
 from plots.sources.jpdc.tables import table1
 
 WPO, SPLIT, GROUPED, FFT = "warp_per_overlap", "split_row", "grouped_overlap", "cufft_paper"
@@ -16,11 +15,10 @@ WPO, SPLIT, GROUPED, FFT = "warp_per_overlap", "split_row", "grouped_overlap", "
 
 def one(variant, size, time, repetitions=3, **cells):
     """Rows of a one-to-one point that takes `time` microseconds."""
-    shape = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), size)
     if variant == SPLIT:
         cells.setdefault("params", "distribution=triangle;rows_per_thread=1;warps_per_block=4")
     return [
-        sets.row(variant=variant, repetition=i, compute_us=float(time), **{**shape, **cells})
+        sets.row(variant=variant, repetition=i, compute_us=float(time), **{**sets.square(size), **cells})
         for i in range(repetitions)
     ]
 
@@ -42,7 +40,7 @@ def paper_like():
 
 
 def cells(rows):
-    return table1.cells(tidy.tidy(sets.frame(rows)))
+    return table1.cells(sets.points(rows))
 
 
 def winners(found, accounting="paper"):
@@ -173,7 +171,7 @@ def test_a_tie_may_be_read_either_way():
 
 
 def test_formats():
-    files = table1.TABLE.files(table1.page(table1.cells(tidy.tidy(sets.frame(paper_like())))))
+    files = table1.TABLE.files(table1.page(table1.cells(sets.points(paper_like()))))
     assert set(files) == {"table1.md", "table1.csv", "table1.tex"}
     assert "| 1-to-1 | warp-overlap | warp-overlap | split | – | – | grouped | – | fft+p |" in files["table1.md"]
     lines = list(csv.DictReader(io.StringIO(files["table1.csv"])))
@@ -184,5 +182,5 @@ def test_formats():
 
 
 def test_a_set_without_a_decided_cell():
-    files = table1.TABLE.files(table1.page(table1.cells(tidy.tidy(sets.frame([sets.row()])))))
+    files = table1.TABLE.files(table1.page(table1.cells(sets.points([sets.row()]))))
     assert "No cell of it is decided" in files["table1.md"] and files["table1.tex"].startswith("%")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from fixtures import sets
-from stored import OLD, row, save
+from fixtures.sets import loaded
+from stored import row
 
 from experiments.driver import schema
-from plots import tidy
 from plots.drawing import Drawing, Omitted
 from plots.sources.template_matching import claims as templates
 from plots.sources.template_matching.figures import template_matching as figure
@@ -35,11 +35,6 @@ def matched(variant, us, shapes, templates_=10, params="", **cells):
         **cells,
     }
     return row(variant=variant, params=params, compute_us=us, **given)
-
-
-def loaded(folder, rows):
-    save(folder, OLD, rows)
-    return tidy.load(folder, "k", "local")
 
 
 def of_patients(speed=2.0):

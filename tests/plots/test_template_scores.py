@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 from fixtures import sets
-from stored import OLD, row, save
+from fixtures.sets import loaded
+from stored import row
 
 from experiments.driver import schema, store
 from plots import tidy
@@ -24,11 +25,6 @@ def measured(variant, us, shapes=SHAPES, **cells):
     names = ("left_rows", "left_cols", "right_rows", "right_cols")
     given = {"form": "n-to-m", "window": "valid", "backend": "cuda", "experiment": "template-matching", **cells}
     return row(variant=variant, compute_us=us, **dict(zip(names, shapes)), **given)
-
-
-def loaded(folder, rows):
-    save(folder, OLD, rows)
-    return tidy.load(folder, "k", "local")
 
 
 @pytest.fixture

@@ -8,13 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from fixtures import sets
+from fixtures.sets import points
 
 from experiments.driver import schema
 from plots import tidy
-
-
-def points(rows):
-    return tidy.tidy(sets.frame(rows))
 
 
 def repeated(times, **cells):

@@ -31,8 +31,7 @@ def series(variant, us, precision="tf32", samples=256, templates=16, shifts=4_32
 
 
 def result_set(rows, key=KEY, folder=Path("nowhere")):
-    raw = sets.frame(rows)
-    return tidy.ResultSet(key, "published", folder, raw, tidy.tidy(raw))
+    return sets.result_set(rows, folder, key)
 
 
 def headline():
