@@ -95,7 +95,7 @@ def table(results: ResultSet) -> pd.DataFrame:
             }
     named = [dict(zip(LINE, key)) | line for key, line in sorted(lines.items())]
     found = pd.DataFrame(named, columns=COLUMNS)
-    found[OFFSET_TEXTS] = found[OFFSET_TEXTS].fillna("")
+    found[OFFSET_TEXTS] = found[OFFSET_TEXTS].astype(object).fillna("")
     found[COUNTS] = found[COUNTS].fillna(0).astype(int)
     return found
 

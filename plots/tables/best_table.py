@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 
 from plots import metrics, noise, style
@@ -204,7 +205,8 @@ def overview(table: pd.DataFrame, least: int = 1) -> pd.DataFrame:
 def in_overview(table: pd.DataFrame, shown: pd.DataFrame) -> pd.DataFrame:
     """The lines of `table` (one accounting) whose cells `shown`, its overview, has."""
     usual, lines = select(table, **USUAL), set(zip(shown["Form"], shown["Matrices"]))
-    return usual[usual["size"].isin(shown.columns) & [one in lines for one in zip(usual["form"], usual["counts"])]]
+    usual = usual[usual["size"].isin(shown.columns)]
+    return usual[np.array([one in lines for one in zip(usual["form"], usual["counts"])], dtype=bool)]
 
 
 def present_accountings(table: pd.DataFrame) -> list[str]:

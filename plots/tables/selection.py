@@ -75,12 +75,14 @@ def of_side(points: pd.DataFrame, side: Mapping[str, Any], others: Sequence[str]
     if points.empty:
         return points
     points = select(points, **{name: side[name] for name in COLUMNS if name in side})
-    kept = points["variant"].isin(side.get("variants", points["variant"])) & ~points["variant"].isin(
-        side.get("without", [])
-    )
-    wanted = {name: str(value) for name, value in side.get("params", {}).items()}
-    fits = [wanted.items() <= assignments(params).items() for params in points["params"]] if wanted else True
-    return points[kept & fits]
+    if "variants" in side:
+        points = points[points["variant"].isin(side["variants"])]
+    points = points[~points["variant"].isin(side.get("without", []))]
+    if not side.get("params"):
+        return points  # rows of real input have none
+    wanted = {name: str(value) for name, value in side["params"].items()}
+    fits = [wanted.items() <= assignments(params).items() for params in points["params"]]
+    return points[np.array(fits, dtype=bool)]
 
 
 def describe(side: Mapping[str, Any], unnamed: str, more: str = "") -> str:
