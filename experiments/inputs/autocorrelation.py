@@ -118,7 +118,7 @@ def lengths(context: common.Context, job: Job, images: np.ndarray, radius: int) 
 
 
 def radius_for(shape: tuple[int, int], wavelength: float) -> int:
-    return min(int(REACH * TRUE * wavelength) + 8, autocorrelation.largest_radius(shape))
+    return min(int(REACH * TRUE * wavelength) + 8, min(shape) - 1)
 
 
 def truth(context: common.Context, size: Size, job: Job) -> list[dict[str, Any]]:

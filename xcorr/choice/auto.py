@@ -1,9 +1,4 @@
-"""auto: which variant and parameters to run a problem with, from what was measured.
-
-The first of these sources that has measured anything near decides: the times of this machine (local, else published under its
-key), the shipped times of the nearest machine, and where neither has the form a rule: the shortest time by the speeds of
-`speeds.toml`. xcorr/choice/table.py has the files. `python3 -m xcorr.auto` prints a choice.
-"""
+"""Choice of variant and parameters for a problem from measured times (xcorr/README.md, How auto chooses)."""
 
 from __future__ import annotations
 
@@ -25,13 +20,13 @@ from xcorr.native.variants import Variant
 from xcorr.paths import RESULTS
 from xcorr.problem import Problem
 
-# What may be computed by definition where an FFT would lose the small outputs: nobody waits longer for it unasked.
+# Longest time by definition in place of an FFT that would lose the small outputs.
 FEASIBLE_US = 60e6
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What to run, in one line why, and in one line what the user must know of its values, if anything."""
+    """What to run, the reason in one line, and in one line what the user must know of the outputs, else ""."""
 
     variant: str
     params: str
@@ -42,7 +37,7 @@ class Choice:
 
 
 def ordered(problem: Problem, sources: Iterable[Source]) -> list[Source]:
-    """Sources in the order in which they are asked: as they come, those without a problem within REACH last."""
+    """Sources in their order, but those without a problem within REACH last."""
 
     def reach(source: Source) -> float:
         if problem in source.times:
@@ -57,8 +52,8 @@ def ordered(problem: Problem, sources: Iterable[Source]) -> list[Source]:
 def pick(
     problem: Problem, source: Source, fits: Callable[[Point], str], plan_us: Callable[[Point], float] = lambda _: 0.0
 ) -> Choice | None:
-    """The fastest predicted point that fits (`fits` says "" or why not), its plan counted (`plan_us`), or None when the
-    source has none."""
+    """The fastest predicted point with its plan that fits, else None. `fits`: "" or the reason why a point does not fit;
+    `plan_us`: the call's share of its plan."""
 
     def total(one: Predicted) -> float:
         return one.us + plan_us(one.point)
@@ -70,12 +65,8 @@ def pick(
         others = (one for one in ranked[place + 1 :] if one.point[0] != best.point[0])
         second = next(others, None)
         rival = f"; next {second.point[0]} at {total(second) / total(best):.2f} x" if second else ""
-        return Choice(*best.point, best.us, _why(problem, source, best, rival))
+        return Choice(*best.point, best.us, f"{rests_on(problem, source.times, best)}; {source.where}{rival}")
     return None
-
-
-def _why(problem: Problem, source: Source, best: Predicted, rival: str) -> str:
-    return f"{rests_on(problem, source.times, best)}; {source.where}{rival}"
 
 
 def by_rule(
@@ -85,8 +76,7 @@ def by_rule(
     fits: Callable[[Point], str],
     plan_us: Callable[[Point], float] = lambda _: 0.0,
 ) -> Choice | None:
-    """Without a measurement of the form: the shortest time by the speeds in speeds.toml, which know cores and class, with the
-    plan. Points that are equally fast keep their order."""
+    """The shortest time with its plan by the speeds of speeds.toml. Equally fast points keep their order."""
     shipped, cores = speeds.shipped(), max(1, int(machine.get("cores") or 1))
     timed = [
         (speeds.launch_s(shipped, variant, params, problem, cores), variant.id, params)
@@ -103,7 +93,7 @@ def by_rule(
 def _first_that_fits(
     known: Sequence[Estimate], fits: Callable[[Point], str], plan_us: Callable[[Point], float]
 ) -> Choice | None:
-    """The fastest that fits, its plan counted, and the next variant. Of `known`, which are in order, equal ones stay so."""
+    """The fastest estimate with its plan that fits, and the next variant. Equal times keep the order of `known`."""
 
     def total(one: Estimate) -> float:
         return one.us + plan_us(one.point)
@@ -118,11 +108,17 @@ def _first_that_fits(
     return None
 
 
-class Auto:
-    """Chooses on one device of one build; a problem that was asked before costs nothing.
+def _special(here: Sequence[Variant], fits: Callable[[Point], str]) -> list[Variant]:
+    """Variants with a point that fits, of the families for problems of one kind (speeds.toml)."""
+    own = [one for one in here if one.family in speeds.shipped()["families"]]
+    return [one for one in own if not all(map(fits, ((one.id, params) for params in one.points)))]
 
-    `library` is a xcorr.native.library.Library or what stands in for it. `calls`: how many calls of a kind a plan serves, so that
-    its share counts (xcorr/choice/plans.py); by default it is kept and costs nothing.
+
+class Auto:
+    """Chooses on one device of one build, and remembers its choices.
+
+    `library`: an xcorr.native.library.Library or a substitute. `calls`: number of calls that share a plan (xcorr/choice/plans.py);
+    by default the plan is kept and costs nothing.
     """
 
     def __init__(
@@ -138,14 +134,13 @@ class Auto:
         self._known: dict[tuple[Problem, str, float, bool], Choice] = {}
 
     def choose(self, asked: Problem, precision: str = "fp32", risk: str = "", *, calls: float | None = None) -> Choice:
-        """The choice for a problem. UserError where no variant of the build can. `calls`: of this problem, where their number
-        differs from that of others.
+        """The choice for a problem. UserError if no variant of the build computes it. `calls`: replaces the number of the class.
 
-        `risk`: what fft_range.risk says of the data, if they are known. Where it says anything, a variant by
-        definition is chosen, unless none is feasible: then the FFT stays, with a warning.
+        `risk`: fft_range.risk of the data, if known. With a risk a variant by definition is chosen; if none is feasible, the FFT
+        with a warning.
         """
         problem = asked
-        if asked.is_plain and not self._knows(asked, precision):  # one array twice takes as long as two
+        if asked.is_plain and not self._knows(asked, precision):  # same=yes takes as long as two arrays
             problem = replace(asked, fields=PLAIN)
         served = self._calls if calls is None else calls
         place = problem, precision, served
@@ -173,14 +168,14 @@ class Auto:
         right_mask: Any = None,
         precision: str | None = None,
     ) -> Choice:
-        """The choice for these arrays, as `Library.correlate` takes them: by definition where an FFT would lose outputs of theirs,
-        and in fp64 where float32 has too few digits for them, unless a `precision` is given. `Choice.warning` says what stays wrong."""
+        """The choice for these arrays, as in `Library.correlate`: by definition if an FFT would lose outputs, and in fp64 if float32
+        has too few digits and no `precision` is given. `Choice.warning` names what remains wrong."""
         sides = sides_of(problem, left, right, left_mask, right_mask)
         choice: Choice = by_data(self, self._library, problem, sides, precision, self._device, FEASIBLE_US)
         return choice
 
     def is_fft(self, variant: str) -> bool:
-        """Whether the variant of that name transforms."""
+        """Whether the variant is FFT-based."""
         return any(one.id == variant and one.algorithm_class == "fft" for one in self._variants)
 
     def _must_choose(self, asked: Problem, problem: Problem, precision: str, calls: float) -> Choice:
@@ -195,7 +190,7 @@ class Auto:
     def _choose(
         self, asked: Problem, problem: Problem, precision: str, calls: float, classes: Sequence[str]
     ) -> Choice | None:
-        """The choice for the problem that is `asked`; times are looked up for `problem`, which takes as long."""
+        """The choice for `asked`, by times of `problem`, which takes as long."""
         here = [
             one
             for one in self._variants
@@ -204,12 +199,7 @@ class Auto:
         points = {(one.id, params) for one in here for params in one.points}
 
         def fits(point: Point) -> str:
-            if point not in points:
-                return "not in this build"
-            reason: str = self._library.supports(
-                asked, variant=point[0], params=point[1], precision=precision, device=self._device
-            )
-            return reason
+            return self._refusal(asked, point, precision) if point in points else "not in this build"
 
         by_id, shipped = {one.id: one for one in here}, speeds.shipped()
 
@@ -227,16 +217,19 @@ class Auto:
             choice = replace(choice, why=choice.why + plans.text_of(calls))
         return replace(choice, why=f"{choice.why}; {self._outdated}") if choice and self._outdated else choice
 
+    def _refusal(self, problem: Problem, point: Point, precision: str) -> str:
+        """Reason why the point cannot compute the problem on this device, else ""."""
+        place = {"variant": point[0], "params": point[1], "precision": precision, "device": self._device}
+        reason: str = self._library.supports(problem, **place)
+        return reason
+
     def _can(self, precision: str, problem: Problem, point: Point) -> bool:
-        """Whether the point of this build computes the problem on this device; one of another build may have."""
-        if not any(one.id == point[0] and point[1] in one.points for one in self._variants):
-            return True
-        return not self._library.supports(
-            problem, variant=point[0], params=point[1], precision=precision, device=self._device
-        )
+        """Whether the point computes the problem on this device. True for a point that this build does not have."""
+        known = any(one.id == point[0] and point[1] in one.points for one in self._variants)
+        return not known or not self._refusal(problem, point, precision)
 
     def _knows(self, problem: Problem, precision: str) -> bool:
-        """Whether a source has times of problems with such fields, near."""
+        """Whether a source has near times of problems with such fields."""
         return problem.fields != PLAIN and any(reached(problem, one.times) for one in self._of(precision))
 
     def _of(self, precision: str) -> list[Source]:
@@ -252,11 +245,10 @@ class Auto:
         fits: Callable[[Point], str],
         plan_us: Callable[[Point], float],
     ) -> Choice | None:
-        """The fastest by the first source that tells of a point which fits: measured with such fields, or estimated; else by
-        speeds. Families for such problems come before others."""
+        """The fastest point by the first source with a measurement or estimate of a point that fits, else by speeds. Families for
+        such problems come before others."""
         fields, sources = problem.fields.text, ordered(problem, self._of(precision))
-        own = [one for one in here if one.family in speeds.shipped()["families"]]
-        special = [one for one in own if not all(map(fits, ((one.id, params) for params in one.points)))]
+        special = _special(here, fits)
         can = partial(self._can, precision)
         for source in sources:
             choice = _first_that_fits(estimates(problem, source, special or here, can), fits, plan_us)
@@ -271,11 +263,10 @@ class Auto:
     def _known_to(
         self, problem: Problem, here: Sequence[Variant], precision: str, fits: Callable[[Point], str]
     ) -> list[Source]:
-        """The sources whose times say something of the problem. Where a family for such problems takes it (speeds.toml), those
-        that have its variants on a problem within REACH: times of other problems do not know them."""
+        """Sources for the problem. If a family for such problems (speeds.toml) computes it, only sources with its variants on a
+        problem within REACH."""
         sources = self._of(precision)
-        own = [one for one in here if one.family in speeds.shipped()["families"]]
-        special = {one.id for one in own if not all(map(fits, ((one.id, params) for params in one.points)))}
+        special = {one.id for one in _special(here, fits)}
         if not special:
             return sources
         return [

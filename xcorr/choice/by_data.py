@@ -1,7 +1,7 @@
-"""What the numbers of a problem ask of the variant and the precision that compute it.
+"""Choice of precision and variant by the numbers of a problem.
 
-Two things are looked at: what the conversion to the scalar type costs (xcorr/native/conversion.py), and whether a transform would lose
-small outputs (xcorr/choice/fft_range.py). auto then takes fp64, or a variant by definition; where it may not or cannot, a line says so.
+If the conversion to float32 loses too much (xcorr/native/conversion.py), auto takes fp64. If an FFT would lose small outputs
+(xcorr/choice/fft_range.py), it takes a variant by definition. If it may not or cannot, a line says so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FLAT = (
 
 @dataclass(frozen=True)
 class Side:
-    """Matrices x rows x cols as the user has them; `valid` in their shape or None; of windows of a frame the frame."""
+    """Matrices x rows x cols of the user, or the frame of windows; `valid`: 0 where an element is ignored, in the same shape."""
 
     name: str
     stack: NDArray[Any]
@@ -37,7 +37,7 @@ class Side:
     is_frame: bool = False
 
     def converted(self, problem: Problem, scalar: type) -> Converted:
-        """In the scalar type, less pivots where the score allows it."""
+        """The matrices in the scalar type, less pivots if the score allows it."""
         offset_free = conversion.is_offset_free(problem.fields)
         return conversion.converted(self.stack, scalar, offset_free, self.valid, self.is_frame)
 
@@ -45,7 +45,7 @@ class Side:
 def sides_of(
     problem: Problem, left: Any, right: Any = None, left_mask: Any = None, right_mask: Any = None
 ) -> tuple[Side, Side]:
-    """Both sides of arrays as xcorr.native.library takes them. LibraryError for what is no array of the problem."""
+    """Both sides from arrays as in Library.correlate. LibraryError for arrays that do not fit the problem."""
     given = (("left", left, left_mask), ("right", left if problem.fields.same == "yes" else right, right_mask))
     shapes = ((problem.lefts, *problem.left), (problem.rights, *problem.right))
     made = []
@@ -62,14 +62,14 @@ def sides_of(
 
 @dataclass(frozen=True)
 class Cost:
-    """What conversion to a scalar type costs both sides of a problem: the worse of them, and its name."""
+    """Loss by conversion of the worse side of a problem, and its name."""
 
     side: str = ""
     loss: Loss = Loss()
 
     @classmethod
     def of(cls, problem: Problem, facts: Any, sides: tuple[Side, Side], made: Sequence[Converted]) -> Cost:
-        """`facts`: the description of the problem, or of a part of it."""
+        """`facts`: Description of the problem or of a part of it."""
         shifts = range(facts.sy0, facts.sy0 + facts.out_rows), range(facts.sx0, facts.sx0 + facts.out_cols)
         window = conversion.least_overlap(problem, shifts)
         worst = cls()
@@ -83,7 +83,7 @@ class Cost:
 
     @property
     def text(self) -> str:
-        """In words; "" where nothing is lost."""
+        """The loss in words, "" without any."""
         if not self.loss:
             return ""
         share = f"{100 * self.loss.worst:.2g} %" if self.loss.worst < 10 else "more than ten times"
@@ -91,7 +91,7 @@ class Cost:
         return f"{self.side}: rounding to float32 changes {of} by {share} of its deviation"
 
     def warning(self, problem: Problem) -> str:
-        """Where the precision stays: what is lost and what to do about it."""
+        """The loss and the way out, "" without any, for a precision that stays."""
         if not self.loss:
             return ""
         offset_free = conversion.is_offset_free(problem.fields)
@@ -108,8 +108,8 @@ def by_data(
     device: str,
     feasible_us: float,
 ) -> Any:
-    """The choice of `auto` (an xcorr.choice.auto.Auto) for these numbers. `precision` None: fp32, or fp64 where float32 has too few
-    digits for a score that does not change with an offset and it takes at most `feasible_us`."""
+    """The choice of `auto` (an xcorr.choice.auto.Auto) for these numbers. `precision` None: fp32, or fp64 if float32 has too few
+    digits, the score does not change with an offset, and fp64 takes at most `feasible_us`."""
     facts = library.describe(problem)
     asked = precision or "fp32"
     choice = auto.choose(problem, asked)
@@ -135,7 +135,7 @@ def by_data(
 
 
 def fp64_of(choose: Any, feasible_us: float) -> Any:
-    """The choice in fp64, None where there is none or it takes too long."""
+    """The choice in fp64, None if there is none or it takes too long."""
     try:
         choice = choose()
     except (UserError, LibraryError):

@@ -1,11 +1,6 @@
-"""How long points take on a problem with fields: a score, a boundary, a result.
+"""Estimated times of points on a problem with fields: a score, a boundary, a result.
 
-Where such a problem was measured near, that decides (xcorr/choice/prediction.py). A time that is further away counts for its
-variant unless the variant's own surface was measured nearer. A variant without such a time is estimated: the
-time of its surface, with the fields if it was measured so, else that of the plain problem in proportion to its work, with
-what a score costs (speeds.toml); and where the variant does not write the result itself, the reduction of the surface
-after it. A variant that writes the result takes its surface's time at most. One that was never measured takes that of its
-parent. Pairs that several forms have are one problem: times of another form count where the problem's own has none.
+xcorr/README.md, How auto chooses, has the rules. Near measurements of such problems come first (xcorr/choice/prediction.py).
 """
 
 from __future__ import annotations
@@ -22,18 +17,18 @@ from xcorr.fields import NORMALISED, PLAIN
 from xcorr.native.variants import Variant
 from xcorr.problem import FORMS, Problem
 
-# Scores that take as long as each other: times of one tell those of the other.
+# Scores that take equally long.
 SIBLINGS = {"ncc": "zncc", "zncc": "ncc"}
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A point's time on a problem, and in words what it rests on."""
+    """Time of a point on a problem, and its source in words."""
 
     point: Point
     us: float
     why: str
-    borrowed: bool = False  # the time of another point or of the parent: of equal times it comes last
+    borrowed: bool = False  # the time of another point or of the parent; sorted after equal times
 
 
 def estimates(
@@ -42,9 +37,9 @@ def estimates(
     variants: Sequence[Variant],
     can: Callable[[Problem, Point], bool] = lambda _, __: True,
 ) -> list[Estimate]:
-    """The points of `variants` of which the source tells anything, the fastest first; `problem` has fields. A variant that
-    computes scores only has no plain times: it borrows those of its parent, and comes before it, since it was made to be
-    faster there. `can`: as predict() has it."""
+    """Points of `variants` with an estimate from the source, fastest first; `problem` has fields. A variant that computes
+    only scores has no plain times. It takes those of its parent and precedes it, since it is made to be faster there. `can`:
+    as in predict()."""
     times, of_scores = source.times, {one.id for one in variants if one.is_of_scores}
     problem = _with_known_score(in_known_form(problem, times), times)
     predicted = predict(problem, times, can)
@@ -68,7 +63,7 @@ def estimates(
 
 
 def by_speeds(problem: Problem, variants: Sequence[Variant], cores: int) -> list[Estimate]:
-    """Every point of `variants` by the speeds of speeds.toml, the fastest first; points of all threads before others."""
+    """Every point of `variants` by the speeds of speeds.toml, fastest first."""
     shipped, found, of_scores = speeds.shipped(), [], {one.id for one in variants if one.is_of_scores}
     for variant in variants:
         known = shipped["variants"]
@@ -80,8 +75,8 @@ def by_speeds(problem: Problem, variants: Sequence[Variant], cores: int) -> list
 
 
 def in_known_form(problem: Problem, times: Times) -> Problem:
-    """The problem; or the same pairs in another form, if problems with its fields, or their surfaces, were measured within
-    REACH in that form only. One left makes the same pairs in every form; in one-to-one with one right."""
+    """The problem, or its pairs in another form if only that form was measured within REACH, with the fields or as surfaces.
+    One left has the same pairs in every form, in one-to-one with one right."""
     if problem.is_plain or problem.lefts > 1:
         return problem
     forms = [one for one in FORMS if one != problem.form and (one != "one-to-one" or problem.rights == 1)]
@@ -92,12 +87,12 @@ def in_known_form(problem: Problem, times: Times) -> Problem:
 
 
 def _is_nearer_than_surface(variant: str, problem: Problem, times: Times) -> bool:
-    """Whether times of the variant with such fields lie at least as near as those of its surface."""
+    """Whether the variant was measured with such fields at least as near as its surface."""
     return _nearest(variant, [problem], times) <= _nearest(variant, _bases(problem, times), times)
 
 
 def _nearest(variant: str, problems: Sequence[Problem], times: Times) -> float:
-    """Octaves of data from one of the problems to the nearest that was measured with the variant; inf without any."""
+    """Octaves of data from one of the problems to the nearest measurement of the variant, else inf."""
     pairs = ((one, near) for one in problems for near in neighbours(one, times))
     return min(
         (distance(*pair) for pair in pairs if any(name == variant for name, _ in times[pair[1]])), default=math.inf
@@ -105,7 +100,7 @@ def _nearest(variant: str, problems: Sequence[Problem], times: Times) -> float:
 
 
 def _with_known_score(problem: Problem, times: Times) -> Problem:
-    """The problem; or that with the sibling of its score, where only this was measured."""
+    """The problem, with the sibling of its score if only that was measured."""
     sibling = SIBLINGS.get(problem.fields.score_kind)
     if sibling is None or _is_known(problem, times):
         return problem
@@ -114,12 +109,12 @@ def _with_known_score(problem: Problem, times: Times) -> Problem:
 
 
 def _is_known(problem: Problem, times: Times) -> bool:
-    """Whether times with its fields were measured, or such of its surface."""
+    """Whether problems with its fields, or their surfaces, were measured."""
     return any(neighbours(one, times) for one in (problem, problem.surface))
 
 
 def _surfaces(problem: Problem, times: Times, variants: Mapping[str, Variant]) -> dict[Point, tuple[float, str]]:
-    """By point the time of its surface and what that rests on; by (variant, "") that of the variant's fastest."""
+    """Time of the surface and its source by point; at (variant, "") of the variant's fastest point."""
     found: dict[Point, tuple[float, str]] = {}
     for base in _bases(problem, times):
         seen: set[str] = set()
@@ -141,7 +136,7 @@ def _surfaces(problem: Problem, times: Times, variants: Mapping[str, Variant]) -
 
 
 def _bases(problem: Problem, times: Times) -> list[Problem]:
-    """Problems whose surfaces tell something of the problem's, the better last: the plain one, and that with its fields."""
+    """Problems whose surfaces estimate the problem's, the better last: the plain problem, and that with its fields."""
     try:
         plain = replace(problem, fields=PLAIN)
     except UserError:  # its window has no meaning there
@@ -158,7 +153,7 @@ def _work_ratio(problem: Problem, base: Problem, variant: Variant | None) -> flo
 
 
 def _with_result(problem: Problem, variant: Variant, params: str, us: float, why: str) -> Estimate:
-    """The estimate of a point whose surface takes `us`."""
+    """Estimate of a point whose surface takes `us`."""
     point, result = (variant.id, params), problem.fields.result
     if problem.fields.result_kind == "surface":
         return Estimate(point, us, f"estimated at {us:.3g} us; {why}")

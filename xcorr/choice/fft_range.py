@@ -1,13 +1,12 @@
-"""Whether the numbers of two stacks of matrices span a range in which a transform loses the small outputs.
+"""Whether two stacks of matrices span a range of numbers in which an FFT loses the small outputs.
 
-A transform mixes all elements: every output has an error of the size of the whole matrices, bounded by
-4 u log2(points) |L| |R| (Euclidean norms, unit roundoff u). A sum of products errs by its own terms only. One element
-that is far larger than the others therefore costs an FFT the outputs that do not contain it.
+An FFT mixes all elements: the error of every output is bounded by 4 u log2(points) |L| |R| (Euclidean norms, unit roundoff u).
+The error of a sum of products depends on its terms only. So one very large element spoils all outputs of an FFT, but by
+definition only outputs that contain it.
 
-Of covariance and phase the norms are those of the matrices without their means. An outlier moves a mean, so that typical
-magnitudes are taken about the median. Variants of ncc and zncc that transform in float32 work on tiles. What counts there
-is how far the values of a tile spread beside those of a window in it. Variants for the CPU make uncertain scores again in
-float64, and have no such risk. They compute phase in float64.
+For covariance and phase the norms are those of the matrices without their means. An outlier moves the mean, so typical
+magnitudes are about the median. For ncc and zncc, GPU variants transform tiles in float32; the deviation of a tile against that
+of a window in it matters. CPU variants compute uncertain scores, and phase, in float64.
 """
 
 from __future__ import annotations
@@ -22,11 +21,10 @@ from xcorr.fields import NORMALISED
 from xcorr.native.precisions import ROUNDOFF, scalar_type
 from xcorr.problem import Problem, pair_indices
 
-# Of the bound, in units of the output scale: the median magnitudes of both matrices times sqrt(overlap).
+# Limit of the bound, in units of the output scale: the median magnitudes of both matrices times sqrt(overlap).
 LIMIT = 1e-3
-# The bound grows with the size of the matrices, and the true error does not: uniform numbers reach LIMIT from about
-# 200 x 200 on, with errors a thousand times below the bound. A range counts where it takes the bound so many times
-# beyond that of uniform numbers of the same shapes.
+# Uniform numbers exceed LIMIT from about 200 x 200 on, but their errors are a thousand times below the bound. The bound must
+# therefore also exceed that of uniform numbers of these shapes by this factor.
 ORDINARY = 10.0
 UNIFORM = 2 / math.sqrt(3)  # root mean square over median magnitude of uniform numbers
 _SLAB_ELEMENTS = 1 << 22
@@ -37,10 +35,9 @@ SCORE = 1e-4  # the largest error of a score of ncc and zncc
 def risk(
     problem: Problem, max_overlap: int, left: NDArray[Any], right: NDArray[Any], precision: str, device: str = "cpu"
 ) -> str:
-    """What an FFT may do to the smallest outputs of the worst pair, in words; "" where it does no harm.
+    """Words about the error of an FFT in the smallest outputs of the worst pair, "" if it is harmless or `views` is not dense.
 
-    `left` and `right` are stacks of finite matrices, `max_overlap` is the largest number of terms of an output. Windows of
-    frames have transforms of their own, of which none is judged.
+    `left`, `right`: stacks of finite matrices. `max_overlap`: largest number of terms of an output.
     """
     fields = problem.fields
     if fields.views != "dense":
@@ -55,7 +52,7 @@ def risk(
     logs = [_logs(stack, centred)[:, of_pair] for stack, of_pair in zip((left, right), pairs)]
     spread, norm, total = (logs[0][row] + logs[1][row] for row in range(3))
     largest = math.log(float(np.finfo(scalar_type(precision)).max))
-    # Spectra reach the sum of magnitudes; a transform back that is not yet scaled reaches points times an output.
+    # Spectra reach the sum of magnitudes. An unscaled inverse transform reaches points times an output.
     if max(float(total.max()), float(norm.max()) + math.log(points)) > largest:
         return "an FFT of numbers as large as these may overflow where the sums themselves do not"
     factor = math.log(4 * ROUNDOFF.get(precision, 2.0**-24) * max(1.0, math.log2(points)) / math.sqrt(max_overlap))
@@ -69,7 +66,7 @@ def risk(
 
 
 def _of_scores(problem: Problem, left: NDArray[Any], right: NDArray[Any], precision: str) -> str:
-    """Of ncc and zncc: what a tile may do to the scores of windows in it."""
+    """`risk` for ncc and zncc."""
     window = tuple(map(min, problem.left, problem.right))
     limit = SCORE / (ROUNDOFF.get(precision, 2.0**-24) * math.log2(TILE))
     ratio = max(
@@ -81,8 +78,8 @@ def _of_scores(problem: Problem, left: NDArray[Any], right: NDArray[Any], precis
 
 
 def _spread_of_tiles(matrix: NDArray[Any], window: tuple[int, ...], score: str) -> float:
-    """The largest root mean square of a tile over that of a window in it, about the means for zncc. The deviation of a window
-    is that of a block of half its sides at least; blocks of one value have none and do not count."""
+    """Largest ratio of the root mean square of a tile to that of a window in it, about the means for zncc. A window deviates at
+    least as much as a block of half its sides; constant blocks are ignored."""
     rows, cols = ((side + 1) // 2 for side in window)
     down, across = max(1, matrix.shape[0] // rows), max(1, matrix.shape[1] // cols)
     rows, cols = matrix.shape[0] // down, matrix.shape[1] // across
@@ -103,9 +100,8 @@ def _spread_of_tiles(matrix: NDArray[Any], window: tuple[int, ...], score: str) 
 
 
 def _logs(stack: NDArray[Any], centred: bool = False) -> NDArray[Any]:
-    """Of each matrix the logarithms of norm over median magnitude, of the norm, and of the sum of magnitudes;
-    -inf for matrices of zeros. Zeros, as of a dark background, do not count for the median. With `centred` of the
-    matrices less their means, where magnitudes are those about the median."""
+    """Logarithms of norm / median magnitude, norm, and sum of magnitudes of each matrix; -inf for zero matrices. The median ignores
+    zeros, such as a dark background. `centred`: matrices less their means, with magnitudes about the median."""
     flat = stack.reshape(len(stack), -1)
     found = np.full((3, len(flat)), -np.inf)
     step = max(1, _SLAB_ELEMENTS // flat.shape[1])

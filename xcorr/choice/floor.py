@@ -1,7 +1,7 @@
-"""The floor of a problem: what no call goes below that starts after the one before it has ended, from measured ceilings.
+"""Floor of a problem: a lower bound of the time of a call that starts after the call before it has ended, from measured ceilings.
 
-A limit, not a model: dependency chains, synchronisation and imperfect balance are ignored. It is no lower bound for
-launches that overlap: the launch part counts an empty launch that waits for the one before it.
+The floor ignores dependency chains, synchronisation and imbalance. It does not hold for overlapping launches, since the launch
+term is the time of an empty launch that waits for its predecessor.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ MICRO = 1e-6
 
 
 def fft_flops(problem: Problem) -> float:
-    """FLOPs of the transform theorem: 2.5 A log2(A) per real transform of A = Ny Nx elements, for
-    lefts + rights + pairs transforms, and 4 A per pair for the product of two half spectra.
+    """FLOPs by FFT: 2.5 A log2(A) for each of lefts + rights + pairs real transforms of A = Ny Nx elements, and 4 A per pair for
+    the product of two half spectra.
 
-    Per axis N is the least circular length in which no wanted shift wraps around, rounded up to
-    even: of shifts a..b it is max(b + left, right - a), so 2h of a full window of two h x h.
+    N of an axis is the smallest even circular length in which no shift of a..b wraps around: max(b + left, right - a).
     """
     (left, right), (sy, sx) = (problem.left, problem.right), problem.shifts
     area = math.prod(
@@ -30,10 +29,10 @@ def fft_flops(problem: Problem) -> float:
 
 
 def terms(launch_us: Any, bytes_: Any, fmas: Any, flops: Any, bytes_per_s: float, flop_per_s: float) -> dict[str, Any]:
-    """The terms of the floor in microseconds, of numbers or of columns: launch: an empty kernel (more than one launch is
-    nowhere needed); memory: compulsory bytes at the faster of fill and copy; direct: two FLOPs per useful FMA; fft:
-    `flops`, of fft_flops(); both at the rate of an FP32 matrix product. The floor is max(launch, memory, min(direct,
-    fft))."""
+    """Terms of the floor in microseconds, for numbers or columns. The floor is max(launch, memory, min(direct, fft)).
+
+    launch: one empty kernel; memory: compulsory bytes at the faster rate of fill and copy; direct: two FLOPs per useful FMA;
+    fft: `flops` of fft_flops(); direct and fft at the rate of an FP32 matrix product."""
     return {
         "launch": launch_us,
         "memory": bytes_ / bytes_per_s / MICRO,

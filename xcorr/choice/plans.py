@@ -1,8 +1,5 @@
-"""What plans cost the calls that they serve: the one rule by which `auto` counts them.
-
-A call takes its time and its share of the plan: all of it where the plan serves this call alone, a part where the number of
-calls is known, nothing where the plan is kept for calls that nobody counts, as in a session.
-"""
+"""Share of a plan in the time of a call: the whole plan for a single call, a part for a known number of calls, and nothing for a
+kept plan, as in a session."""
 
 from __future__ import annotations
 
@@ -17,13 +14,13 @@ SINGLE, KEPT = 1.0, math.inf  # calls that a plan serves
 
 
 def share_us(speeds: Mapping[str, Any], variant: Variant, params: str, problem: Problem, calls: float) -> float:
-    """Microseconds that the plan adds to each of `calls` calls."""
+    """Microseconds of the plan for each of `calls` calls."""
     return 0.0 if calls == KEPT else plan_us(speeds, variant, params, problem) / calls
 
 
 def plan_us(speeds: Mapping[str, Any], variant: Variant, params: str, problem: Problem) -> float:
-    """Microseconds of a plan that nothing is timed for (Planning::once), by `plans_once` of speeds.toml; 0 where it has no
-    speed of such plans: they take microseconds."""
+    """Microseconds of a plan without timing (Planning::once), by `plans_once` of speeds.toml; 0 where that has no speed, since
+    such plans take microseconds."""
     known = speeds["plans_once"]
     speed = known["variants"].get(variant.id) or known.get(variant.backend, {}).get(variant.algorithm_class)
     if speed is None:
@@ -37,14 +34,14 @@ def plan_us(speeds: Mapping[str, Any], variant: Variant, params: str, problem: P
 
 
 def _lengths(problem: Problem) -> int:
-    """Of the transforms of a pair."""
+    """Sum of the lengths of the transforms of a pair."""
     if problem.fields.boundary == "circular":
         return sum(problem.left)
     return sum(a + b - 1 for a, b in zip(problem.left, problem.right))
 
 
 def text_of(calls: float) -> str:
-    """For the line that says why: "" where plans are kept."""
+    """Words about the calls of a plan, "" for a kept plan."""
     if calls == KEPT:
         return ""
     return "; for a single call, whose plan counts" if calls == SINGLE else f"; for {calls:g} calls, which share a plan"

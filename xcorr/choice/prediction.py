@@ -1,4 +1,4 @@
-"""How long a point takes on a problem that was not measured, from times of other problems. auto chooses by it."""
+"""Predicted times of points on problems that were not measured, from times of other problems."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from numpy.typing import NDArray
 from xcorr.choice.table import Point, Times
 from xcorr.problem import Problem
 
-# How a time is predicted. Of the nearest problems that were measured a plane is fitted through log time, weighted by
-# 1 / distance^2, over log FMAs and log compulsory bytes: in them a launch (slopes 0 and 0), traffic (0 and 1) and
-# arithmetic (1 and 0) are planes. Few neighbours do not settle both slopes, which a ridge therefore pulls to the
-# middle of the three. Any count from 4 to 8 and ridge from 0.1 to 1 leaves about the same regret.
+# A plane over log FMAs and log compulsory bytes is fitted through log time of the nearest measured problems, weighted by
+# 1 / distance^2. Times of launches (slopes 0 and 0), of traffic (0 and 1) and of arithmetic (1 and 0) are such planes. Few
+# neighbours leave the slopes uncertain; a ridge pulls them to SLOPES. 4 to 8 neighbours and a ridge of 0.1 to 1 have about the
+# same regret.
 NEIGHBOURS = 6
 SLOPES = np.array([0.5, 0.5])
 RIDGE = 0.3
-# Octaves of data. Two: half or twice both sides, a quarter or four times the matrices. Beyond REACH another machine's
-# rows that lie nearer say more than one's own, such as those of the preset smoke.
+# In octaves of data: both sides doubled are two, four times the matrices too. Beyond REACH nearer rows of another machine are better.
 NEAR, REACH = 2.0, 4.0
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """A point's time on a problem; `spread` is the relative misfit of its neighbours, 0 when it was measured."""
+    """Time of a point on a problem; `spread`: relative misfit of its neighbours, 0 if measured."""
 
     point: Point
     us: float
@@ -38,8 +37,8 @@ class Predicted:
 
 @cache
 def coordinates(problem: Problem) -> NDArray[Any]:
-    """Of a problem: log2 of sides, outputs and counts, such that a euclidean distance is in octaves of data (twice
-    both sides: 2, twice the matrices: 1)."""
+    """log2 of sides, outputs and counts, scaled so that a Euclidean distance is in octaves of data (both sides doubled: 2,
+    matrices doubled: 1)."""
     sides = np.log2([*problem.left, *problem.right, *problem.output])
     counts = np.log2([problem.lefts, problem.pairs / problem.lefts])
     return np.concatenate([sides * math.sqrt(4 / len(sides)), counts])
@@ -51,14 +50,15 @@ def distance(one: Problem, other: Problem) -> float:
 
 
 def is_near(octaves: float) -> bool:
-    """Whether a problem that far away still tells what is fast: at most NEAR, but for rounding."""
+    """Whether a distance is at most NEAR, but for rounding."""
     return octaves < NEAR + 0.01
 
 
 def neighbours(problem: Problem, times: Times) -> list[Problem]:
-    """The nearest measured problems of the form with fields like its own (Fields.alike), the nearest first, those left out
-    on which only a few variants were measured: what is absent there was not found slow. Few: less than half as many as on others,
-    with fields less than a third, since fewer variants compute each of them."""
+    """The NEIGHBOURS nearest measured problems of the form and of like fields (Fields.alike), nearest first.
+
+    Problems with few variants are left out: an absent variant was not found slow there. Few is less than half of the largest
+    number of variants; with fields, which fewer variants compute, less than a third."""
     like = problem.fields.alike
     same = [one for one in times if one.form == problem.form and one.fields.alike == like and times[one]]
     variants = {one: len({variant for variant, _ in times[one]}) for one in same}
@@ -70,8 +70,8 @@ def neighbours(problem: Problem, times: Times) -> list[Problem]:
 def predict(
     problem: Problem, times: Times, can: Callable[[Problem, Point], bool] = lambda _, __: True
 ) -> list[Predicted]:
-    """Every point that was measured on this problem or on one of the nearest with its time here, the fastest first. `can` says
-    whether a point computes a problem: what the nearest problem lacks because it cannot have it was not found slow."""
+    """Points measured on this problem or its neighbours with their time here, fastest first. `can`: whether a point computes
+    a problem; a point that cannot compute the nearest problem was not found slow there."""
     own = times.get(problem, {})
     found = [Predicted(point, us, 0.0) for point, us in own.items()]
     near = neighbours(problem, times)
@@ -84,8 +84,8 @@ def predict(
 def _candidates(
     problem: Problem, near: Sequence[Problem], times: Times, can: Callable[[Problem, Point], bool]
 ) -> list[Point]:
-    """Points of the nearest problem that can have them, and those of no other that lies beyond NEAR if they were measured on
-    two or more: a sweep leaves points out where they are known to be slow, which a fit to few and far ones would not know."""
+    """Points to predict: those of the nearest problem, of the nearest problem that a point can compute, and of problems within
+    NEAR if measured twice. Sweeps leave slow points out, which a fit to few and far problems would not know."""
     within = [one for one in near[1:] if is_near(distance(problem, one))]
     often = Counter(point for one in near for point in times[one])
     found = dict.fromkeys([*times[near[0]], *(p for one in within for p in times[one] if often[p] >= 2)])
@@ -109,7 +109,7 @@ def _fitted(problem: Problem, point: Point, near: Sequence[Problem], times: Time
 
 
 def _plane(square: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    """Offset and slopes above SLOPES that fit best (normal equations); none with which more work takes less time."""
+    """Best offset and slopes above SLOPES (normal equations), such that more work never takes less time."""
     plane, free = np.linalg.solve(square, right), [0, 1, 2]
     while any(plane[slope] < -SLOPES[slope - 1] - 1e-12 for slope in free[1:]):
         lowest = min(free[1:], key=lambda slope: plane[slope] + SLOPES[slope - 1])
@@ -127,13 +127,13 @@ def _work(problem: Problem) -> NDArray[Any]:
 
 
 def reached(problem: Problem, times: Times) -> bool:
-    """Whether a problem of the form with fields like its own was measured within REACH."""
+    """Whether a problem of the form and of like fields was measured within REACH."""
     near = neighbours(problem, times)
     return problem in times or bool(near and distance(problem, near[0]) <= REACH)
 
 
 def rests_on(problem: Problem, times: Times, one: Predicted) -> str:
-    """What the time of a point rests on, in words."""
+    """Source of a predicted time, in words."""
     if one.point in times.get(problem, {}):
         return f"measured {one.us:.3g} us"
     near = [other for other in neighbours(problem, times) if one.point in times[other]]

@@ -1,4 +1,4 @@
-"""How long a launch takes where nothing was measured: by the speed of the variant, or of its class (speeds.toml)."""
+"""Times of launches where nothing was measured, by the speed of the variant or its class (speeds.toml)."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def shipped() -> dict[str, Any]:
 
 
 def of_variant(speeds: Mapping[str, Any], variant: Variant) -> Any:
-    """The speed of a variant: its own, else that of its family, else that of its class."""
+    """Speed of a variant, else of its family, else of its class."""
     family = speeds["families"].get(variant.family, {}).get(variant.backend, {}).get(variant.algorithm_class)
     return speeds["variants"].get(variant.id) or family or speeds["classes"][variant.backend][variant.algorithm_class]
 
 
 def work_of(problem: Problem, algorithm_class: str) -> float:
-    """The quantity that the time of a class is proportional to."""
+    """Work that the time of a class is proportional to."""
     return problem.fft_work if algorithm_class == "fft" else float(problem.fmas)
 
 
 def per_second(speed: Mapping[str, Any], params: str, cores: int) -> float:
-    """Work per second of a point: of the device, or of as many cores as the point has threads."""
+    """Work per second of a point, on the device or on as many cores as it has threads."""
     if speed.get("per_s"):
         return float(speed["per_s"])
     threads = assignments(params).get("threads", "1")
@@ -48,13 +48,13 @@ def launch_s(speeds: Mapping[str, Any], variant: Variant, params: str, problem: 
 
 
 def with_score_us(speeds: Mapping[str, Any], variant: Variant, us: float) -> float:
-    """Microseconds of a score, where its variant takes `us` for sums of products."""
+    """Microseconds of a score, if the variant takes `us` for products."""
     costs = speeds["scores"][variant.backend][variant.algorithm_class]
     return us * float(costs["factor"]) + float(costs["launch_us"])
 
 
 def reduction_s(speeds: Mapping[str, Any], backend: str, problem: Problem) -> float:
-    """Seconds in which the harness reduces the surface of the problem to its result."""
+    """Seconds of the harness to reduce the surface to the result."""
     speed = speeds["reduction"][backend]
     outputs = math.prod(problem.output)
     of_all = problem.pairs * outputs / float(speed["per_s"])

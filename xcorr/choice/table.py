@@ -1,10 +1,10 @@
-"""Tables of measured times, which auto reads: one JSON format, written by experiments/driver/measured.py.
+"""Tables of measured times in JSON, which experiments/driver/measured.py writes and auto reads.
 
 A file is a list of sets. A set has `machine_key`, `backend`, `compute_capability` and `cores` of its machine, `times` by
-precision and form, and `rows`, a stamp of the files that it was made from. Files:
+precision and form, and `rows`, a stamp of its source files. Files:
 
-    results/auto_table.json                    of every published set the points that lead somewhere (shipped)
-    results/{published,local}/<key>/auto_table.json     every point of that set
+    results/auto_table.json                          shipped: points of published sets that are fastest somewhere
+    results/{published,local}/<key>/auto_table.json  every point of the set
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from xcorr.problem import Problem
 
 NAME = "auto_table.json"
 SHIPPED = RESULTS / NAME
-KINDS = ("published", "local")  # of sets, the later replaces the earlier
-ROW_FILES = ("*.csv.gz", "*/[0-9]*T[0-9]*.csv.gz")  # of a published set, of a local one
+KINDS = ("published", "local")  # kinds of sets; times of the later replace those of the earlier
+ROW_FILES = ("*.csv.gz", "*/[0-9]*T[0-9]*.csv.gz")  # files of a published and of a local set
 COMMAND = "python3 -m experiments.published.auto_table"
 # No memory moves the compulsory bytes of a problem at 100 TB/s, and nobody measures for a month.
 BYTES_PER_US = 1e8
@@ -33,13 +33,13 @@ SHORTEST_US, LONGEST_US = 1e-3, 2.6e12
 
 Point = tuple[str, str]  # variant, canonical parameters
 Times = Mapping[Problem, Mapping[Point, float]]  # microseconds
-# By precision and group, which is a form and the fields of the problem: {"points": [[variant, params], ...], "problems": {id: [us or null, ...]}}.
+# By precision and group_of(problem): {"points": [[variant, params], ...], "problems": {id: [us or null, ...]}}.
 Digest = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Source:
-    """Measured times and where they are from, in words."""
+    """Measured times and their origin in words."""
 
     where: str
     times: Times
@@ -68,7 +68,7 @@ def digest(times: Mapping[str, Times]) -> Digest:
 
 
 def time_us(us: Any, problem: Problem) -> float:
-    """A time of a problem in microseconds; ValueError for what no machine can have measured."""
+    """A time of a problem in microseconds. ValueError for an impossible time."""
     if isinstance(us, bool) or not isinstance(us, (int, float)):
         raise ValueError(f"{problem.id}: {us!r} is no time in microseconds")
     shortest = max(SHORTEST_US, problem.bytes(4) / BYTES_PER_US)
@@ -78,7 +78,7 @@ def time_us(us: Any, problem: Problem) -> float:
 
 
 def undigest(made: Digest) -> dict[str, Times]:
-    """Times by precision; ValueError for texts and times that no digest has."""
+    """Inverse of `digest`. ValueError for illegal texts and times."""
     found: dict[str, Times] = {}
     for precision, forms in made.items():
         times: dict[Problem, dict[Point, float]] = {}
@@ -100,7 +100,7 @@ def _name(value: Any) -> str:
 
 
 def _check_set(one: Any) -> None:
-    """ValueError unless `one` says of which machine it is."""
+    """ValueError unless `one` has times and a valid machine."""
     if not isinstance(one, dict) or not isinstance(one.get("times"), dict):
         raise ValueError("a set is an object with times")
     for field in ("machine_key", "backend"):
@@ -113,7 +113,7 @@ def _check_set(one: Any) -> None:
 
 
 def text_of(sets: list[dict[str, Any]]) -> str:
-    """The file of these sets: a line a problem."""
+    """Text of the file of these sets, a line a problem."""
     text = "[\n" + ",\n".join(json.dumps(one) for one in sets) + "\n]\n"
     for opening in ('"points": ', '"problems": {'):
         text = text.replace(opening, "\n  " + opening)
@@ -121,7 +121,7 @@ def text_of(sets: list[dict[str, Any]]) -> str:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The sets of a file, none where it does not exist. UserError where it is damaged."""
+    """Sets of a file, none if it does not exist. UserError if it is damaged."""
     try:
         if not path.exists():
             return []
@@ -138,12 +138,12 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def option(folder: Path) -> str:
-    """What `COMMAND` needs to make the table of the set in that folder."""
+    """Option of `COMMAND` for the table of the set in that folder."""
     return f" --local {folder.name}" if folder.parent.name == "local" else ""
 
 
 def stamp(folder: Path) -> str:
-    """What tells whether the rows of a set changed: a hash of the names and sizes of its files."""
+    """Hash of the names and sizes of the files of a set, which changes with its rows."""
     files = [
         (str(path.relative_to(folder)), path.stat().st_size)
         for pattern in ROW_FILES
@@ -153,8 +153,8 @@ def stamp(folder: Path) -> str:
 
 
 def sources(machine: Mapping[str, Any], device: str, precision: str, results: Path) -> Iterator[Source]:
-    """What is known for this machine, the best first: its own times, of which local ones replace published ones, and
-    those of the nearest machine. fp32 where nothing is known of the precision."""
+    """Sources for this machine, best first: its own times, where local replace published ones, then those of the nearest machine.
+    A source without the precision gives times of fp32."""
     key = machine["machine_key"]
     own: dict[str, dict[Problem, dict[Point, float]]] = {}
     kinds = []
@@ -177,7 +177,7 @@ def sources(machine: Mapping[str, Any], device: str, precision: str, results: Pa
 
 
 def outdated(key: str, results: Path) -> str:
-    """Which rows of this machine the tables do not have and the command that adds them; "" where they have all."""
+    """Words about rows of this machine that its table lacks, with the command that adds them; else ""."""
     for kind in reversed(KINDS):
         folder = results / kind / key
         rows = stamp(folder)
@@ -194,7 +194,7 @@ def _of_precision(times: Mapping[str, Times], precision: str, where: str) -> Ite
 
 
 def _apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
-    """How far two machines of one backend are: compute capabilities, on CPUs octaves of cores."""
+    """Distance of two machines of a backend: in compute capability, on CPUs in octaves of cores."""
     if one["backend"] == "cuda":
         return abs(float(one.get("compute_capability") or 0) - float(other.get("compute_capability") or 0))
     return abs(math.log2(int(one.get("cores") or 1)) - math.log2(int(other.get("cores") or 1)))

@@ -1,4 +1,4 @@
-"""xcorr autocorr: the azimuthal average C1D of each image against itself, and R_max, the length of its pattern."""
+"""xcorr autocorr: azimuthal average C1D of the autocorrelation of images, and length R_max of their pattern."""
 
 from __future__ import annotations
 
@@ -68,15 +68,15 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     found = {}
     for kind, own in zip(KINDS, (autocorrelation.without_mean(frames), raw)):
         found[kind] = curves(library, arguments, own, radius)
-    write(arguments.output, found)  # first: no failure to draw loses it
+    write(arguments.output, found)  # before the figure, which may fail
     if arguments.figure is not None:
         draw(arguments.figure, found)
     return 0
 
 
 def largest_radius(frames: Path, shape: tuple[int, ...]) -> int:
-    """UserError where it is 0: images without directions."""
-    largest = autocorrelation.largest_radius((shape[0], shape[1]))
+    """Largest R whose shifts overlap. UserError if it is 0: images without directions."""
+    largest = min(shape) - 1
     if largest < 1:
         raise UserError(
             f"{frames}: images of {shape[0]}x{shape[1]} have one direction, and C1D averages over all; use xcorr {frames} "
@@ -86,7 +86,7 @@ def largest_radius(frames: Path, shape: tuple[int, ...]) -> int:
 
 
 def radius_of(arguments: argparse.Namespace, shape: tuple[int, ...]) -> int:
-    """R as asked for, else a third of the smaller side: beyond it few pixels overlap."""
+    """R of --radius, else a third of the smaller side, since few pixels overlap beyond it."""
     largest = largest_radius(arguments.frames, shape)
     radius = max(1, min(shape) // 3) if arguments.radius is None else arguments.radius
     if not 1 <= radius <= largest:
@@ -107,7 +107,7 @@ def curves(library: Any, arguments: argparse.Namespace, frames: NDArray[Any], ra
 
 
 def job_of(library: Any, arguments: argparse.Namespace, problem: Problem, calls: int) -> stream.Job:
-    """The variant asked for, or what auto takes where so many calls share a plan."""
+    """The job of --variant; auto chooses for `calls` calls that share a plan."""
     if arguments.variant == "auto":
         choice = Auto(library, arguments.device, calls=calls).choose(problem)
         return stream.Job(choice.variant, choice.params, "fp32", arguments.device)
@@ -126,7 +126,7 @@ def write(where: str, found: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def draw(target: Path, found: dict[str, list[dict[str, Any]]]) -> None:
-    """C1D of the frames (of many, MOST_CURVES of them), with and without the mean, and R_max by frame."""
+    """Figure of C1D of at most MOST_CURVES frames, without the mean and raw, and of R_max by frame."""
     from matplotlib.figure import Figure
 
     frames = len(found[KINDS[0]])

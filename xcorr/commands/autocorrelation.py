@@ -1,12 +1,12 @@
-"""Autocorrelation of images: C2D, its azimuthal average C1D, and the length R_max of a pattern (ISS paper, Eqs. 1 and 2).
+"""Autocorrelation C2D of images, its azimuthal average C1D, and the length R_max of a pattern (ISS paper, Eqs. 1 and 2).
 
-C2D(X0, Y0) = sum I(x, y) I(x + X0, y + Y0) / sum I^2, zeros beside the image; C1D(R) is its mean over all shifts of
-length R; R_max is the first maximum of C1D after its first trough. Raw, as Eq. 1 is printed, the mean brightness is in
-every product and the ripples of C1D are small beside it. With the mean removed C1D falls below 0, as in Fig. 5b.
+C2D(X0, Y0) = sum I(x, y) I(x + X0, y + Y0) / sum I^2, with zeros outside the image. C1D(R) is its mean over all shifts of
+length R. R_max is the first maximum of C1D after its first trough. In raw images, as in Eq. 1, the mean brightness hides the
+ripples of C1D. Without the mean C1D falls below 0, as in Fig. 5b.
 
-Rings of whole pixels leave noise of a few 1e-4 in C1D, which has maxima of its own. A trough or a maximum therefore counts
-where C1D then rises, or falls, by the prominence, in units of C1D(0) = 1. Its place is that of a cubic through the points
-within FIT of it, by least squares, which is exact to 0.1 % for a ring spectrum, whose C1D is a Bessel function.
+Rings of whole pixels have noise of a few 1e-4 in C1D. A trough or maximum therefore counts only if C1D then rises or falls by
+the prominence, in units of C1D(0) = 1. Its position is that of a cubic fitted to the points within FIT of it, which is exact
+to 0.1 % for a ring spectrum, whose C1D is a Bessel function.
 """
 
 from __future__ import annotations
@@ -18,35 +18,30 @@ from numpy.typing import NDArray
 
 from xcorr.problem import Problem
 
-PROMINENCE = 0.01  # of C1D(0)
-FIT = 0.15  # half the width of the fit, as a share of the maximum's place
-# First maximum of the Bessel function J0 after its first trough: that of C1D for a ring spectrum of wave number k is at J0_MAXIMUM / k.
+PROMINENCE = 0.01  # in units of C1D(0)
+FIT = 0.15  # half width of the fit, as a share of the radius of the maximum
+# Position of the first maximum of the Bessel function J0 after its first trough. R_max of a ring spectrum is J0_MAXIMUM / wave number.
 J0_MAXIMUM = 7.0155866698
 
 
 def problem_of(shape: tuple[int, int], frames: int, radius: int) -> Problem:
-    """Each frame against itself at the shifts of the half plane sy:0..R,sx:-R..R."""
+    """Each frame against itself at the half plane of shifts sy:0..R,sx:-R..R."""
     form = "one-to-one" if frames == 1 else "n-to-mn"
     window = f"sy:0..{radius},sx:{-radius}..{radius}"
     return Problem(form, shape, shape, frames, frames, window, same="yes")
 
 
-def largest_radius(shape: tuple[int, int]) -> int:
-    """The largest R whose shifts overlap."""
-    return min(shape) - 1
-
-
 def without_mean(frames: NDArray[Any]) -> NDArray[Any]:
-    """Each frame less its own mean, in float32; means in float64."""
+    """Each frame less its mean, in float32; means in float64."""
     means = frames.mean(axis=(-2, -1), dtype=np.float64, keepdims=True)
     apart: NDArray[Any] = np.subtract(frames, means, dtype=np.float64)
     return apart.astype(np.float32)
 
 
 def normalised(half: NDArray[Any]) -> NDArray[Any]:
-    """C2D over the whole plane, (2R+1) x (2R+1) with shift 0 in the middle, of the outputs of a half plane.
+    """C2D of the whole plane, (2R+1) x (2R+1) with shift 0 in the middle, from a half plane.
 
-    NaN where the value at shift 0 is not positive: an image of zeros, or a constant one without its mean."""
+    NaN if the value at shift 0 is not positive: an image of zeros, or a constant image without its mean."""
     radius = half.shape[0] - 1
     centre = float(half[0, radius])
     half = half.astype(np.float64) / (centre if centre > 0 else np.nan)
@@ -54,8 +49,7 @@ def normalised(half: NDArray[Any]) -> NDArray[Any]:
 
 
 def azimuthal_average(plane: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """(radii, C1D) of C2D: means over the shifts of R - 1/2 to R + 1/2 for R = 0, 1, ...; a radius is the mean length of
-    the shifts of its ring."""
+    """(radii, C1D): mean of C2D over the shifts of length R - 1/2 to R + 1/2 for R = 0, 1, ..., and their mean length."""
     size = plane.shape[0] // 2
     y, x = np.ogrid[-size : size + 1, -size : size + 1]
     length = np.hypot(y, x)
@@ -67,7 +61,7 @@ def azimuthal_average(plane: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def r_max(radii: NDArray[Any], c1d: NDArray[Any], prominence: float = PROMINENCE) -> float:
-    """Place of the first maximum after the first trough, in pixels; NaN where there is none that C1D falls from again."""
+    """Radius of the first maximum after the first trough, in pixels; NaN if there is none that C1D falls from again."""
     place = _first_maximum(c1d, prominence)
     if place < 0:
         return float("nan")
@@ -76,7 +70,7 @@ def r_max(radii: NDArray[Any], c1d: NDArray[Any], prominence: float = PROMINENCE
     if offset.size < 4:
         return float(radii[place])
     a, b, c, _ = np.polyfit(offset, values, 3)
-    # Where 3 a x^2 + 2 b x + c is 0 and the cubic bends down: of the two roots the one that is right for a = 0 too.
+    # The root of 3 a x^2 + 2 b x + c at the maximum, in the form that holds for a = 0 too.
     inner = b * b - 3 * a * c
     if b >= 0 or inner < 0:
         return float(radii[place])
@@ -85,7 +79,7 @@ def r_max(radii: NDArray[Any], c1d: NDArray[Any], prominence: float = PROMINENCE
 
 
 def _first_maximum(c1d: NDArray[Any], prominence: float) -> int:
-    """Index of it, or -1."""
+    """Index of the first maximum after the first trough, else -1."""
     if not np.isfinite(c1d).all():
         return -1
     trough, place = 0, -1
@@ -107,8 +101,8 @@ def ring_image(
 ) -> NDArray[Any]:
     """An 8-bit image whose spectrum is a ring: plane waves of one wavelength, random directions and phases.
 
-    `width`: SD of the wave numbers as a share of the mean one. `contrast`: SD of the grey values, about a mean of 128; what
-    lies outside 0 to 255 is cut off. R_max of endless such images is J0_MAXIMUM / (2 pi) = 1.117 wavelengths."""
+    `width`: relative SD of the wave numbers. `contrast`: SD of the grey values about 128, clipped to 0 to 255. R_max of infinite
+    images is J0_MAXIMUM / (2 pi) = 1.117 wavelengths."""
     rows, cols = shape
     waves = 256
     wave_number = 2 * np.pi / wavelength * (1 + width * rng.normal(size=waves))
@@ -121,7 +115,7 @@ def ring_image(
 
 
 def of_planes(halves: NDArray[Any], prominence: float = PROMINENCE) -> list[dict[str, Any]]:
-    """Of each half plane `radii`, `c1d` and `r_max`."""
+    """`radii`, `c1d` and `r_max` of each half plane."""
     found = []
     for half in halves:
         radii, c1d = azimuthal_average(normalised(half))

@@ -1,7 +1,7 @@
-"""Files that hold an array: .npy, .npz, images, .csv and .mseed, by the suffix of their name.
+"""Files with an array: .npy, .npz, images, .csv and .mseed, by the suffix of their name.
 
-`header_of` looks at a file and says what it holds. `Header.read` reads it. What reading takes is known before anything is
-unpacked, and is held against the available memory. Every refusal is a UserError of one line.
+`header_of` finds shape, type and memory of the array before anything is unpacked. `Header.read` reads it. Every error is a
+UserError of one line.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class Header:
-    """What a file holds: the shape and type of its array; `needed`: bytes of memory that `read` takes."""
+    """Shape and type of the array of a file; `needed`: bytes of memory that `read` takes."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -49,19 +49,18 @@ class Header:
 
 
 def file_of(path: Path) -> Path:
-    """The file of `path`, which may name an array in it."""
+    """The file of `path`, which may also name an array."""
     return _parted(path)[0]
 
 
 def header_of(path: Path) -> Header:
-    """Header of the array that `path` names. UserError for what is no such file, for a type that holds no real numbers, and
-    for a colour image."""
+    """Header of the array that `path` names. UserError for other files, for types without real numbers and for colour images."""
     file, member = _parted(path)
     suffix = file.suffix.lower()
     reader = {".npz": _npz, ".csv": _csv, ".mseed": _mseed}.get(suffix, _image if suffix in _IMAGES else _npy)
     try:
         mode = os.stat(file).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # one might wait for its writer without end
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe may wait for its writer forever
             raise UserError(f"{file}: is not a regular file; write the array to one first")
         with open(file, "rb") as opened:
             header = reader(path, file, member, opened)
@@ -71,14 +70,14 @@ def header_of(path: Path) -> Header:
 
 
 def _parted(path: Path) -> tuple[Path, str]:
-    """The file and the name of an array in it, "" where none is named."""
+    """The file, and the name of an array in it or ""."""
     match = None if os.path.exists(path) else _MEMBER.fullmatch(str(path))
     return (Path(match[1]), match[2]) if match else (path, "")
 
 
 @contextmanager
 def _told(name: Any, what: str, way_out: str = "write it again") -> Iterator[None]:
-    """Turns what a reader raises about a damaged file into one line; its warnings are not for the user."""
+    """Turns errors of a reader into one line, and hides its warnings."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -86,8 +85,12 @@ def _told(name: Any, what: str, way_out: str = "write it again") -> Iterator[Non
     except (UserError, MemoryError):
         raise
     except Exception as error:  # parsers of foreign formats raise anything, from KeyError to struct.error
-        cause = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{name}: cannot be read as {what}: {cause}; {way_out}") from None
+        raise UserError(f"{name}: cannot be read as {what}: {_cause(error)}; {way_out}") from None
+
+
+def _cause(error: Exception) -> str:
+    """First line of the message of an error, else its type."""
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _npy(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
@@ -99,7 +102,7 @@ def _npy(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
 
 
 def _npy_header(name: str, opened: Any, size: int, read: Callable[[], NDArray[Any]]) -> Header:
-    """Header of a .npy file of so many bytes."""
+    """Header of a .npy file of `size` bytes."""
     try:
         version = np.lib.format.read_magic(opened)
         if version > (2, 0):
@@ -111,8 +114,7 @@ def _npy_header(name: str, opened: Any, size: int, read: Callable[[], NDArray[An
         header = form.read_array_header_1_0(opened) if version == (1, 0) else form.read_array_header_2_0(opened)
         shape, fortran_order, dtype = header
     except (ValueError, TypeError, SyntaxError, EOFError, tokenize.TokenError) as error:
-        cause = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{name}: damaged .npy header: {cause}; write it again") from None
+        raise UserError(f"{name}: damaged .npy header: {_cause(error)}; write it again") from None
     if any(isinstance(extent, bool) or abs(extent) >= 2**63 for extent in shape):  # numpy takes True for 1
         raise UserError(f"{name}: damaged .npy header: its shape is none of 64-bit integers; write it again")
     if any(extent < 0 for extent in shape):
@@ -147,7 +149,7 @@ def _npz(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
 
 
 def _member(path: Path, file: Path, member: str, what: str, known: Any) -> str:
-    """The array or trace that is meant: the one that `path` names, or the only one."""
+    """Name of the array or trace that `path` names, else of the only one."""
     names: list[str] = list(known)
     if member in names:
         return member
@@ -198,32 +200,31 @@ def _image(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
 
 
 def _pixels(path: Path, image: Any) -> np.dtype[Any]:
-    """Type of the pixels of an open image, of which only the header was read. UserError for colours."""
+    """Type of the pixels of an image, from its header. UserError for colours."""
     if image.mode not in _PIXELS:
         what = "a palette" if image.mode in ("P", "PA") else f"{len(image.getbands())} channels ({image.mode})"
         convert = f"from PIL import Image; Image.open({str(path)!r}).convert('L').save('grey.png')"
         raise UserError(f'{path}: {what}; convert it to grey, as by python3 -c "{convert}"')
     if image.mode == "I" and image.format == "PNG":
-        return np.dtype("u2")  # of 16 bits, which some versions of Pillow widen
+        return np.dtype("u2")  # some versions of Pillow widen 16 bits
     if image.format == "TIFF":
         bits, kind = (image.tag_v2.get(tag, (1,))[0] for tag in (_BITS, _SAMPLE_FORMAT))
         if bits > 32:
             raise UserError(f"{path}: {bits} bits a pixel, of which Pillow keeps 32; save it as .npy")
         if image.mode == "I" and kind == _UNSIGNED:
-            return np.dtype("u4")  # Pillow has the bits in int32
+            return np.dtype("u4")  # Pillow stores the bits as int32
         if image.mode == "L" and kind == _SIGNED:
             return np.dtype("i1")
     return np.dtype(_PIXELS[image.mode])
 
 
 def _csv(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
-    """The shape of a text is known when it was read, so that it is read here. It has at most as many values as separators."""
+    """The shape is known only after reading, so the text is read here. Its separators limit the number of values."""
     values = 1 + sum(block.count(b",") + block.count(b"\n") for block in iter(lambda: opened.read(_BLOCK), b""))
-    needed = 2 * 8 * values  # twice: the array grows by copies
-    check_memory(str(path), {"values": needed})
+    check_memory(str(path), {"values": 2 * 8 * values})  # twice, since the array grows by copies
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of no data: a shape without elements says so
+            warnings.simplefilter("ignore")  # an empty file has an empty shape
             array = np.loadtxt(file, delimiter=",", ndmin=2, encoding="utf-8-sig")
     except ValueError as error:
         cause = str(error).splitlines()[0].split(";")[0].rstrip(".")
@@ -235,7 +236,7 @@ def _csv(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
 
 
 def _mseed(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
-    """One trace as one row."""
+    """Header of one trace as one row."""
     try:
         import obspy
     except ImportError:
@@ -256,12 +257,12 @@ def _mseed(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
 
     known = traces(headonly=True)
     name = _member(path, file, member, "trace", known)
-    samples = sum(int(one.stats.npts) for one in known.values())  # all are unpacked
+    samples = sum(int(one.stats.npts) for one in known.values())  # reading unpacks all traces
     check_memory(str(path), {"samples": 8 * samples})
     array = np.asarray(traces(headonly=False)[name].data)
     return Header(array.shape, array.dtype, 0, lambda: array)
 
 
 def by(shape: tuple[int, ...]) -> str:
-    """As 480x640."""
+    """Text such as 480x640."""
     return "x".join(str(extent) for extent in shape)

@@ -1,6 +1,6 @@
-"""A user's matrices: check what files hold, read it, decide the form, put the rights in order.
+"""Matrices of a problem from files: checks, reading, form, and order of the rights.
 
-Every refusal is a UserError of one line. Nothing is allocated before the memory has been checked.
+Every error is a UserError of one line. Memory is checked before it is allocated.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from xcorr.errors import UserError
 _SLAB_ELEMENTS = 1 << 22
 WITHOUT_NAN = "leave NaN out by --nan-is-masked"
 STACK_HELP = "3D files whose last axis is 3 or 4 are stacks of matrices (default: refused as colour images)"
-_CHANNELS = (3, 4)  # as the last axis of a colour image
-_LEAST_IMAGE = 8  # pixels of a side: templates as small as that are many, colour images none
+_CHANNELS = (3, 4)  # last axis of a colour image
+_LEAST_IMAGE = 8  # pixels of a side; smaller arrays are templates
 
 
 def read_header(path: Path, stack: bool = False) -> Header:
-    """Header of a file, checked: real numeric type, 1 to 4 dimensions, nothing zero-size, file complete. One dimension is one
-    row. UserError for what looks like a colour image, unless it is said to be a stack."""
+    """Header of a complete file with real numbers and 1 to 4 dimensions of nonzero size; one dimension is one row. UserError for
+    other files, and for an array that looks like a colour image unless `stack`."""
     name, header = str(path), header_of(path)
     shape, dtype = header.shape, header.dtype
     if dtype.kind == "c":
@@ -47,8 +47,8 @@ def read_header(path: Path, stack: bool = False) -> Header:
 
 
 def read_matrices(path: Path, header: Header, allow_nonfinite: bool = False, of_nan: str = "") -> NDArray[Any]:
-    """The array of a checked file in native byte order, C order; UserError at a NaN or an
-    infinity, unless they are allowed. `of_nan` as of `check_finite`."""
+    """Array of a checked file in native byte order and C order. UserError for NaN or infinity unless allowed. `of_nan`: as in
+    `check_finite`."""
     check_memory(f"{path}", {"matrices": header.needed})
     try:
         array = header.read().reshape(header.shape)
@@ -61,8 +61,8 @@ def read_matrices(path: Path, header: Header, allow_nonfinite: bool = False, of_
 
 
 def check_finite(name: str, array: NDArray[Any], valid: NDArray[Any] | None = None, of_nan: str = "") -> None:
-    """UserError naming the first index (C order) that is not finite, of those that `valid` (of the same shape) has. `of_nan`:
-    what else the user may do about a NaN."""
+    """UserError naming the first index (C order) of a valid element that is not finite. `valid`: shape of `array`, 0 where an
+    element is ignored. `of_nan`: another way out for NaN."""
     if array.dtype.kind != "f":
         return
     flat = array.reshape(-1)
@@ -79,7 +79,7 @@ def check_finite(name: str, array: NDArray[Any], valid: NDArray[Any] | None = No
 
 
 def without_nan(array: NDArray[Any], valid: NDArray[Any] | None) -> NDArray[Any] | None:
-    """`valid`, the mask of an array or None, without the elements that are NaN."""
+    """`valid`, the mask of an array or None, with 0 at NaN."""
     if array.dtype.kind != "f" or not np.isnan(array).any():
         return valid
     counts: NDArray[Any] = ~np.isnan(array)
@@ -87,17 +87,17 @@ def without_nan(array: NDArray[Any], valid: NDArray[Any] | None) -> NDArray[Any]
 
 
 def as_stack(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Matrices x rows x cols of a 2D or 3D array."""
+    """Matrices x rows x cols from a 2D or 3D array."""
     if array.ndim == 4:
         raise UserError(f"{name}: 4 dimensions; only RIGHT may be tiles x patterns x rows x cols")
     return array[np.newaxis] if array.ndim == 2 else array
 
 
 def infer_form(form: str | None, lefts: int, right_shape: tuple[int, ...], right_order: str | None) -> str:
-    """The form, as asked for or as the only one that the counts allow; UserError otherwise.
+    """`form` if given, else the only form that the counts allow. UserError for an illegal or ambiguous form.
 
-    One to one, one to many and n to one allow a single pairing; a 4D right or `right_order` means
-    n-to-mn; several lefts and rights are n-to-m where the counts do not divide, else ambiguous.
+    One left or one right allows one pairing. A 4D right or `right_order` means n-to-mn. Several lefts and rights are n-to-m if
+    the counts do not divide, else ambiguous.
     """
     rights = int(np.prod(right_shape[:-2], dtype=object))
     counts = f"{lefts} left, {rights} right matrices"
@@ -130,10 +130,10 @@ def infer_form(form: str | None, lefts: int, right_shape: tuple[int, ...], right
 
 
 def order_rights(name: str, array: NDArray[Any], lefts: int, form: str, right_order: str | None) -> NDArray[Any]:
-    """Rights x rows x cols, grouped by left where the form is n-to-mn.
+    """Rights x rows x cols, grouped by left if the form is n-to-mn.
 
-    4D: axes tile, pattern (`right_order` tile) or pattern, tile (pattern); inferred when only one
-    axis has `lefts` entries. 3D with `pattern`: right r belongs to left r mod lefts, and is moved.
+    4D: axes are tile, pattern (`right_order` tile) or pattern, tile (`right_order` pattern); by default the only axis of length
+    `lefts` is tile. 3D with `right_order` pattern: right r belongs to left r mod lefts.
     """
     rows, cols = array.shape[-2:]
     if array.ndim == 2 or (array.ndim == 3 and right_order != "pattern"):
@@ -162,7 +162,7 @@ def order_rights(name: str, array: NDArray[Any], lefts: int, form: str, right_or
 
 
 def without_means(stack: NDArray[Any], valid: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Each matrix less the mean of its elements that count, in float64; the others stay."""
+    """Each matrix less the mean of its valid elements, in float64."""
     made = np.empty(stack.shape)
     for index, matrix in enumerate(stack):
         counted = matrix if valid is None else matrix[valid[index] != 0]

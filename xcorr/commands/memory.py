@@ -1,4 +1,4 @@
-"""How much memory there is, and the refusal of what needs more."""
+"""Available memory, and the error for what needs more."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from xcorr.errors import UserError
 
 
 def available_memory(meminfo: Path = Path("/proc/meminfo"), control_group: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Bytes that can be allocated now: available memory, or what a control group leaves of it.
+    """Bytes that can be allocated now: the smaller of available memory and what the control group leaves.
 
-    Where the system does not tell what is available it is at most the whole memory; None where nobody tells anything.
+    The whole memory if the system does not tell what is available; None if it tells nothing.
     """
     known: list[int] = []
     try:
@@ -38,7 +38,7 @@ def available_memory(meminfo: Path = Path("/proc/meminfo"), control_group: Path 
 
 
 def check_memory(what: str, parts: dict[str, int]) -> None:
-    """UserError naming the bytes where `parts` (name -> bytes) exceed the memory available."""
+    """UserError if the sum of `parts` (name -> bytes) exceeds the available memory."""
     needed, free = sum(parts.values()), available_memory()
     if free is not None and needed > free:
         detail = ", ".join(f"{name} {size}" for name, size in parts.items())

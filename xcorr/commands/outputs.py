@@ -1,4 +1,4 @@
-"""What the commands write: which files they may, the peaks as CSV; and the refusal of correlations that are not finite."""
+"""Output of the commands: checks of files, CSV tables, and the error for correlations that are not finite."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ def add_options(add: Any, table: str, drawn: str) -> None:
 def check_targets(
     targets: Sequence[Path | str | None], inputs: Sequence[Path | None], force: bool, figure: Path | None = None
 ) -> None:
-    """UserError, before any work, where a file cannot or must not be written: `figure` and the `targets`, of which "-" is
-    stdout, beside the `inputs` that are read."""
+    """UserError if `figure` or one of `targets` ("-" is stdout) cannot be written, exists without `force`, or is one of `inputs`."""
     if figure is not None and figure.suffix not in FIGURES:
         raise UserError(f"--figure {figure}: end it with {', '.join(FIGURES[:-1])} or {FIGURES[-1]}")
     taken = {resolved(file_of(path)) for path in inputs if path is not None}
@@ -61,7 +60,7 @@ def find_peaks(out: NDArray[Any], origin: tuple[int, int], first: int) -> peaks.
 
 
 def check_finite(out: NDArray[Any], first: int) -> None:
-    """UserError naming the first pair with an output that is not finite; `first` is the number of the first one."""
+    """UserError naming the first pair with an output that is not finite. `first`: number of the first pair of `out`."""
     for pair, surface in enumerate(out, first):
         if not np.isfinite(surface).all():
             raise UserError(
@@ -73,24 +72,17 @@ def check_finite(out: NDArray[Any], first: int) -> None:
 def write_peaks(where: str, problem: Problem, found: peaks.Peaks) -> None:
     """The CSV of PEAK_COLUMNS to a file or, for '-', to stdout."""
     left, right = pair_indices(problem)
-    columns = [
-        np.arange(len(left)),
-        left,
-        right,
-        found.sy,
-        found.sx,
-        found.value,
-        found.sub_sy,
-        found.sub_sx,
-        found.peak_to_second,
-        found.border,
-    ]
-    rows = ([cell(value) for value in row] for row in zip(*(column.tolist() for column in columns)))
-    write_lines(where, PEAK_COLUMNS, rows)
+    columns = {"pair": np.arange(len(left)), "left": left, "right": right, **vars(found)}
+    write_columns(where, PEAK_COLUMNS, [columns[name] for name in PEAK_COLUMNS])
+
+
+def write_columns(where: str, names: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
+    """A CSV of columns of numbers to a file or, for '-', to stdout."""
+    write_lines(where, names, ([cell(value) for value in row] for row in zip(*(one.tolist() for one in columns))))
 
 
 def write_lines(where: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A CSV to a file or, for '-', to stdout."""
+    """A CSV of cells to a file or, for '-', to stdout."""
     with nullcontext() if where == "-" else replaced_file(Path(where)) as binary:
         if binary is None:
             writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -103,7 +95,7 @@ def write_lines(where: str, names: Sequence[str], rows: Iterable[Sequence[str]])
 
 
 def cell(value: Any) -> str:
-    """A number as written in a CSV: shortest text of 9 digits, nothing for NaN."""
+    """Text of a number in a CSV: up to 9 digits, empty for NaN."""
     if isinstance(value, float):
         return "" if value != value else f"{value:.9g}"
     return str(value)

@@ -1,4 +1,4 @@
-"""Of the command `xcorr`: its options for the fields of a problem, its masks, and the tables of records that it writes."""
+"""Options for fields, masks and tables of records of the command `xcorr`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from xcorr import results
 from xcorr.commands import matrices
 from xcorr.commands.formats import Header
-from xcorr.commands.outputs import cell, write_lines
+from xcorr.commands.outputs import write_columns
 from xcorr.errors import UserError
 from xcorr.fields import NORMALISED, Fields
 from xcorr.problem import Problem, pair_indices
@@ -26,7 +26,7 @@ SUM_COLUMNS = (*PAIR, "sum")
 
 
 def add_options(add: Any) -> None:
-    """The options that say what is made of the products."""
+    """Adds the options for fields. `add`: add_argument of the parser."""
     add("--score", default="product", help="product (default), covariance, ncc, zncc or phase:p")
     add("--boundary", default="zero", help="zero (default) or circular: indices of R modulo its shape")
     add(
@@ -50,8 +50,7 @@ def add_options(add: Any) -> None:
 
 
 def sides_with_nan(arguments: argparse.Namespace, headers: Sequence[Header]) -> tuple[bool, bool]:
-    """Of left and right which hold NaN that are to be masked: these have a mask, which takes longer. UserError for a score
-    without masks."""
+    """Whether left and right have NaN to mask, since a mask takes longer. UserError for a score without masks."""
     if not arguments.nan_is_masked:
         return False, False
     if arguments.score.partition(":")[0] not in NORMALISED:
@@ -69,7 +68,7 @@ def sides_with_nan(arguments: argparse.Namespace, headers: Sequence[Header]) -> 
 
 
 def fields_of(arguments: argparse.Namespace, nan: tuple[bool, bool] = (False, False)) -> Fields:
-    """The fields that the options name. UserError for values and options that do not fit. `nan` as of `sides_with_nan`."""
+    """Fields of the options. UserError for illegal or contradictory values. `nan`: result of `sides_with_nan`."""
     score = arguments.score
     if arguments.min_overlap is not None:
         if score not in NORMALISED:
@@ -84,12 +83,12 @@ def fields_of(arguments: argparse.Namespace, nan: tuple[bool, bool] = (False, Fa
 
 
 def read_masks(arguments: argparse.Namespace, problem: Problem) -> dict[str, NDArray[Any]]:
-    """The stacks of masks by side that are files, in the order of their matrices; a single mask is that of every matrix."""
+    """Stacks of masks from files, by side, in the order of the matrices. A single mask applies to every matrix."""
     found = {}
     shapes = {"left": (problem.lefts, *problem.left), "right": (problem.rights, *problem.right)}
     for side in problem.fields.masked_sides:
         path = arguments.mask_left if side == "left" else arguments.mask_right
-        if path is None:  # its NaN are all that is masked
+        if path is None:  # only NaN are masked
             continue
         mask = matrices.read_matrices(path, matrices.read_header(path, arguments.stack))
         if side == "right" and mask.ndim > 2:
@@ -106,12 +105,12 @@ def read_masks(arguments: argparse.Namespace, problem: Problem) -> dict[str, NDA
 
 
 def _between(found: NDArray[Any]) -> list[NDArray[Any]]:
-    """The shifts of peaks with what their fits add to them."""
+    """Shifts of peaks to a fraction of a pixel."""
     return [found[axis] + found["sub_" + axis].astype(np.float64) for axis in ("sy", "sx")]
 
 
 class Records:
-    """Records of the chunks of a run, as one array and as lines of a table."""
+    """Collects the records of the chunks of a run."""
 
     def __init__(self, problem: Problem, allow_nonfinite: bool) -> None:
         self._problem, self._allow = problem, allow_nonfinite
@@ -119,8 +118,8 @@ class Records:
         self._count = 0
 
     def add(self, found: NDArray[Any], first: int) -> None:
-        """What the library returned for the pairs from `first` on. UserError where outputs are not finite, and where there are
-        more detections than was asked for."""
+        """Adds records of the pairs from `first` on. UserError for outputs that are not finite and for more detections than the
+        capacity."""
         fields = self._problem.fields
         if fields.result_kind == "above":
             found["pair"] += first
@@ -138,11 +137,11 @@ class Records:
         self._parts.append(found)
 
     def array(self) -> NDArray[Any]:
-        """All of them."""
+        """All records."""
         return np.concatenate(self._parts)
 
     def write_table(self, where: str) -> None:
-        """A CSV of them to a file or, for '-', to stdout; peaks that do not exist have no line."""
+        """Writes a CSV of the records to a file or, for '-', to stdout. Missing peaks have no line."""
         kind, found = self._problem.fields.result_kind, self.array()
         left, right = pair_indices(self._problem)
         names: tuple[str, ...]
@@ -160,7 +159,4 @@ class Records:
             pair, names = np.arange(len(found)), PEAK_COLUMNS
             flags = [(found["flags"] & bit != 0).astype(int) for bit in (results.AT_BORDER, results.ON_PLATEAU)]
             columns = [found["sy"], found["sx"], found["value"], *_between(found), found["second"], *flags]
-        everything = [pair, left[pair], right[pair], *columns]
-        write_lines(
-            where, names, ([cell(value) for value in row] for row in zip(*(one.tolist() for one in everything)))
-        )
+        write_columns(where, names, [pair, left[pair], right[pair], *columns])

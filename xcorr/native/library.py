@@ -2,27 +2,20 @@
 
     library = Library()
     problem = Problem(form="n-to-mn", left=(96, 96), right=(96, 96), lefts=86, rights=4300)
-    out = library.correlate(problem, lefts, rights, variant="cpu_fft")    # pairs x out_rows x
-    out_cols
+    out = library.correlate(problem, lefts, rights, variant="cpu_fft")    # pairs x out_rows x out_cols
 
-A plan and its memory are kept for the next call with the same problem, variant and device. It is made without timing; on a
-CPU, call REPEATS + 1 of a kind makes one as `session` does, so that the last bits of an FFT's outputs may change there. With
-fields of a problem (docs/design.md, Fields of a problem):
+`out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]`; elements outside either matrix are zero. Output index 0 is the shift (sy0, sx0)
+of `describe`. Fields of a problem (docs/design.md, Fields of a problem) change the result to the types of xcorr.results. With
+`views="windows"` a side is an xcorr.native.arrays.Windows.
 
-    problem = Problem("n-to-m", (h, w), (H, W), 3, 8, "valid", score="zncc", result="peak")
-    peaks = library.correlate(problem, templates, frames, variant="cpu_fft")    # xcorr.results.PEAK, one a pair
+Inputs are real and, unless `allow_nonfinite`, finite in the scalar type: one NaN or infinity spoils every output of an FFT, and
+the outputs whose overlap contains it of other variants. Outputs are not checked: sums beyond the range of the type are infinite.
 
-With `views="windows"` a side is an xcorr.native.arrays.Windows(frame, offsets): its matrices are windows of a frame that is not copied.
+The plan of a call is kept for the next call with the same problem, variant and device. It is made without timing. On a CPU,
+call REPEATS + 1 of a kind plans as `session` does, which may change the last bits of an FFT's outputs.
 
-Inputs are real and, unless `allow_nonfinite`, finite also in the scalar type of the precision: one NaN or infinity
-spoils every output of a variant that transforms, and only those whose overlap holds it of the others. Outputs are not
-looked at: sums beyond the range of the type are infinite.
-
-A process that is forked may go on with the library on the CPU, unless another thread computed at that moment. CUDA does
-not work in a child of a process that has used it. In both cases calls are refused with a LibraryError.
-
-`out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]`, terms outside either matrix are zero; index 0 is the
-shift (sy0, sx0) that `describe` tells. The C API is that of harness/library/c_api.cpp.
+A forked process may use the library on the CPU, unless another thread computed during the fork. CUDA does not work in a child
+of a process that has used CUDA. Such calls raise a LibraryError. harness/library/c_api.cpp defines the C API.
 """
 
 from __future__ import annotations
@@ -51,13 +44,13 @@ from xcorr.problem import Problem
 
 _ERROR_CAPACITY = 4096
 _TOO_SMALL = 2
-REPEATS = 100  # calls of one kind by a plan without timing; then it is worth seconds that may make each call shorter
-KEPT_SESSIONS = 4  # of them each holds a plan, its workspace and, on a GPU, inputs and output
+REPEATS = 100  # calls of one kind before FFTW times its ways to compute, which takes seconds and may shorten each call
+KEPT_SESSIONS = 4  # each holds a plan, its workspace and, on a GPU, inputs and output
 
 
 @dataclass(frozen=True)
 class Description:
-    """Facts of a problem; `sy0, sx0` is the shift of output index [0][0]."""
+    """Sizes of a problem; (sy0, sx0) is the shift of output index [0][0]."""
 
     pairs: int
     out_rows: int
@@ -75,7 +68,7 @@ class Description:
 
 
 def find_variant(variants: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    """The entry of variant `name`; LibraryError naming the nearest id when there is none."""
+    """The entry of variant `name`. LibraryError with the nearest id if unknown."""
     for variant in variants:
         if variant["id"] == name:
             return variant
@@ -84,7 +77,7 @@ def find_variant(variants: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def _text(name: str, value: Any) -> str:
-    """A text that C reads to its end; LibraryError for anything else."""
+    """`value` if it is printable text. LibraryError for anything else."""
     if not isinstance(value, str):
         raise LibraryError(f"{name} {value!r}: not a text; give one as in the example of xcorr.native.library")
     if "\0" in value or not value.isprintable():
@@ -93,7 +86,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _asked(problem: Problem, **settings: str) -> bytes:
-    """A problem as the C API takes it, with what to compute it by."""
+    """JSON of a problem and settings for the C API."""
     sizes = {name: getattr(problem, name) for name in ("form", "left", "right", "lefts", "rights", "window")}
     return json.dumps({**settings, **sizes, **problem.fields.given}).encode()
 
@@ -103,23 +96,11 @@ def _settings(variant: Any, params: Any, precision: Any, device: Any) -> dict[st
     return {name: _text(name, value) for name, value in given.items()}
 
 
-# Whose locks a thread of the parent may have held when this process was forked.
+# Objects whose locks another thread may hold during a fork.
 _LOCKED: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def _renew_locks() -> None:
-    for one in _LOCKED:
-        one._new_locks()
-
-
-os.register_at_fork(after_in_child=_renew_locks)
-
-
-def _shown(path: Path) -> str:
-    try:
-        return str(path.relative_to(ROOT))
-    except ValueError:
-        return str(path)
+os.register_at_fork(after_in_child=lambda: [one._new_lock() for one in _LOCKED])
 
 
 class _Arrays(ctypes.Structure):
@@ -133,23 +114,20 @@ class _Arrays(ctypes.Structure):
 
 
 class Session:
-    """One problem planned for one variant and device, to be computed any number of times.
-
-    One computation at a time: other threads wait. `close` frees the plan and its memory.
-    """
+    """One problem planned for one variant and device. Computations of several threads run one after the other."""
 
     def __init__(self, library: Library, problem: Problem, fields: Mapping[str, str]):
         self._library = library
         self._problem = problem
         self._scalar = scalar_type(fields["precision"])
-        self._new_locks()
+        self._new_lock()
         _LOCKED.add(self)
         self._shape = library.describe(problem).out_shape
-        self.uses = 0  # by `Library.correlate`
+        self.uses = 0  # calls of `Library.correlate`
         self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
         library._call("open", _asked(problem, **fields), ctypes.byref(self._handle))
 
-    def _new_locks(self) -> None:
+    def _new_lock(self) -> None:
         self._lock = threading.Lock()
 
     def correlate(
@@ -162,7 +140,7 @@ class Session:
         right_mask: NDArray[Any] | None = None,
         allow_nonfinite: bool = False,
     ) -> NDArray[Any]:
-        """As `Library.correlate`; nothing is planned and, where `out` is given, nothing allocated."""
+        """`Library.correlate` without planning and, if `out` is given, without allocation."""
         inputs = _Inputs(self._problem, self._scalar, (left, right), (left_mask, right_mask), allow_nonfinite)
         return inputs.into(self._compute, self._shape, out)
 
@@ -175,6 +153,7 @@ class Session:
             self._library._call("compute_with", self._handle, ctypes.byref(arrays))
 
     def close(self) -> None:
+        """Frees the plan and its memory."""
         with self._lock:
             handle, self._handle = self._handle, None
             if handle is not None:
@@ -182,9 +161,9 @@ class Session:
 
 
 class _Inputs:
-    """What a computation reads: stacks of the scalar type, `right` None where it is the left one, and masks or None.
+    """Inputs of a computation: stacks of the scalar type (right is None with same=yes), offsets and masks, or None.
 
-    LibraryError for arrays that are not those of the problem.
+    LibraryError for arrays that do not fit the problem.
     """
 
     def __init__(
@@ -218,20 +197,20 @@ class _Inputs:
         self.stacks += [None] * (2 - len(self.stacks))
 
     def _valid(self, sides: int) -> list[NDArray[Any] | None]:
-        """The mask of each array. Of one that both sides share, an element counts where either mask has it."""
+        """Mask of each array. An array that both sides share has the union of their masks."""
         left, right = self.masks
         return [None if left is None or right is None else left | right] if sides == 1 else [left, right]
 
     @property
     def pitches_and_sizes(self) -> list[int]:
-        """Of views: columns of the left and the right frame, and their elements; else 0."""
+        """Columns of the left and right frame, then their elements; 0 without views."""
         frames = self.stacks if self.fields.views == "windows" else [None, None]
         return [0 if one is None else size(one) for size in (lambda f: f.shape[1], np.size) for one in frames]
 
     def into(
         self, compute: Callable[[_Inputs, NDArray[Any]], None], surface: tuple[int, int, int], out: Any
     ) -> NDArray[Any]:
-        """The result of `compute(inputs, out)`, in `out` where it is given."""
+        """Result of `compute(inputs, out)`, in `out` if given."""
         shape, kind = results.shape_of(self.fields, surface), results.type_of(self.fields, self.scalar)
         above = self.fields.result_kind == "above"
         if out is None:
@@ -246,49 +225,42 @@ class _Inputs:
 
 
 class Library:
-    """A loaded libxcorr.so. Calls may be repeated and come from several threads, of which one
-    computes at a time; the plans of the newest KEPT_SESSIONS kinds of call are kept."""
+    """A loaded libxcorr.so. Several threads may call it; one computes at a time. The plans of the last KEPT_SESSIONS kinds of call
+    are kept."""
 
     def __init__(self, path: str | Path | None = None):
-        """Loads `path`, default libxcorr.so in the build folder. LibraryError says how to get
-        it."""
+        """Loads `path`, default libxcorr.so in the build folder. LibraryError if that fails."""
         path = Path(path) if path is not None else build_directory() / "libxcorr.so"
+        shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
         if not path.exists():
             raise LibraryError(
-                f"{_shown(path)}: not built; run ./scripts/setup.sh and build "
-                "(env XCORR_BUILD names another build folder)"
+                f"{shown}: not built; run ./scripts/setup.sh and build (env XCORR_BUILD names another build folder)"
             )
-        try:
-            self._dll = ctypes.CDLL(str(path))
-            self._functions = {
-                name: getattr(self._dll, "xcorr_" + name)
-                for name in (*("list", "machine", "describe", "supports", "open", "compute_with", "close"), "reference")
-            }
-        except (OSError, AttributeError) as error:
-            raise LibraryError(f"{_shown(path)}: cannot be loaded: {error}; build again") from None
-        if hasattr(self._dll, "xcorr_reference_masked"):
-            self._functions["reference_masked"] = self._dll.xcorr_reference_masked
-        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
-        self._new_locks()
-        _LOCKED.add(self)
         text, size, pointer = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p
-        for name, arguments in {
-            "list": (text, size, text, size),
-            "machine": (text, text, size, text, size),
-            "describe": (text, text, size, text, size),
-            "supports": (text, text, size, text, size),
-            "open": (text, ctypes.POINTER(pointer), text, size),
-            "compute_with": (pointer, ctypes.POINTER(_Arrays), text, size),
-            "close": (pointer, text, size),
-            "reference": (text, *[pointer] * 3, text, size),
-            "reference_masked": (text, *[pointer] * 5, text, size),
-        }.items():
-            if name in self._functions:
-                self._functions[name].restype = ctypes.c_int
-                self._functions[name].argtypes = arguments
+        self._functions: dict[str, Any] = {}
+        try:
+            library = ctypes.CDLL(str(path))
+            for name, arguments in {
+                "list": (text, size),
+                "machine": (text, text, size),
+                "describe": (text, text, size),
+                "supports": (text, text, size),
+                "open": (text, ctypes.POINTER(pointer)),
+                "compute_with": (pointer, ctypes.POINTER(_Arrays)),
+                "close": (pointer,),
+                "reference": (text, *[pointer] * 3),
+                "reference_masked": (text, *[pointer] * 5),
+            }.items():
+                self._functions[name] = getattr(library, "xcorr_" + name)
+                self._functions[name].argtypes = (*arguments, text, size)  # a buffer for the message of an error
+        except (OSError, AttributeError) as error:
+            raise LibraryError(f"{shown}: cannot be loaded: {error}; build again") from None
+        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
+        self._new_lock()
+        _LOCKED.add(self)
 
-    def _new_locks(self) -> None:
-        self._keeping = threading.Lock()
+    def _new_lock(self) -> None:
+        self._lock = threading.Lock()
 
     def variants(self) -> list[dict[str, Any]]:
         """The `variants` array of `xcorr-bench --list=json`, sorted by id."""
@@ -296,18 +268,18 @@ class Library:
         return variants
 
     def variant(self, name: str) -> dict[str, Any]:
-        """One entry of `variants`; LibraryError with the nearest id when unknown."""
+        """One entry of `variants`. LibraryError with the nearest id if unknown."""
         return find_variant(self.variants(), name)
 
     def machine(self, device: str = "cpu") -> dict[str, Any]:
-        """Facts of the machine and the build; `machine_key` names the folder of its results."""
+        """Properties of the machine and the build; `machine_key` names the folder of its results."""
         facts: dict[str, Any] = self._json("machine", _text("device", device).encode())
         return facts
 
     def supports(
         self, problem: Problem, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
     ) -> str:
-        """Why the variant cannot compute this there; "" where it can. Plans nothing."""
+        """Reason why the variant cannot compute the problem on the device, else "". Plans nothing."""
         fields = _settings(variant, params, precision, device)
         reason: str = self._json("supports", _asked(problem, **fields))["reason"]
         return reason
@@ -315,14 +287,13 @@ class Library:
     def session(
         self, problem: Problem, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
     ) -> Session:
-        """Plans once; the session computes the problem any number of times until it is closed. The plan may take seconds,
-        since ways to compute are timed. What timing finds is kept on disk (xcorr/README.md, Planning), so that the plan of a
-        later process is made without."""
+        """A session that plans once. FFTW times its ways to compute, which may take seconds, and keeps the findings on disk for
+        later processes (xcorr/README.md, Planning)."""
         fields = {**_settings(variant, params, precision, device), "planning": "kept"}
         return Session(self, problem, fields)
 
     def describe(self, problem: Problem) -> Description:
-        """Checks the problem and tells output shape, shift origin, work and bytes."""
+        """Output shape, shift origin, work and bytes of a problem. LibraryError for an illegal problem."""
         facts = self._json("describe", _asked(problem))
         return Description(**{key: int(facts[key]) for key in Description.__dataclass_fields__})
 
@@ -341,24 +312,23 @@ class Library:
         out: NDArray[Any] | None = None,
         allow_nonfinite: bool = False,
     ) -> NDArray[Any]:
-        """Runs one variant, with the kept plan of an earlier call of the same kind where there is one.
+        """Runs one variant, with the plan of an earlier call of the same kind if one is kept.
 
-        `left` (lefts x rows x cols, or rows x cols for one) and `right` are converted to the scalar
-        type of `precision`. Returns `out`, pairs x out_rows x out_cols or what xcorr.results says of another
-        result, allocated when not given; it shares no memory with an input. The masks that the problem names are
-        boolean, or 0 and 1, in the shape of their matrices. With `same` there is no right. `params` empty means
-        the first point of the variant's grid. LibraryError when refused, also for complex, masked and, unless
-        `allow_nonfinite`, not finite inputs, and where more outputs are above a threshold than there is room for.
+        `left` (lefts x rows x cols, or rows x cols for one) and `right` are converted to the scalar type of `precision`; `same`
+        has no right. Masks are boolean, or 0 and 1, in the shape of their matrices. `out` shares no memory with an input.
+        Empty `params`: the first point of the variant's grid. Returns `out`, by default allocated: pairs x out_rows x out_cols,
+        or another result as in xcorr.results. LibraryError for what the variant cannot compute, for complex, masked and,
+        unless `allow_nonfinite`, not finite inputs, and for more detections than the capacity.
         """
         fields = _settings(variant, params, precision, device)
-        with self._keeping:  # a session that another call would close is in use until it returns
+        with self._lock:  # no other call may close the session while it computes
             session = self._kept(problem, fields)
             masks = {"left_mask": left_mask, "right_mask": right_mask}
             return session.correlate(left, right, out, **masks, allow_nonfinite=allow_nonfinite)
 
     def _kept(self, problem: Problem, fields: Mapping[str, str]) -> Session:
-        """The session of this problem; beyond KEPT_SESSIONS the one that waited longest is closed,
-        and all others where a new one cannot be had beside them (memory)."""
+        """The session of this problem. Beyond KEPT_SESSIONS the least recently used session is closed; all are closed if a new
+        session fails beside them, which may be for lack of memory."""
         key, uses = _asked(problem, **fields), 0
         if key in self._sessions and self._sessions[key].uses == REPEATS and fields["device"].startswith("cpu"):
             self._sessions.pop(key).close()
@@ -379,8 +349,8 @@ class Library:
         return self._sessions[key]
 
     def close(self) -> None:
-        """Frees the plans and the memory that calls of `correlate` have left for the next."""
-        with self._keeping:
+        """Frees the plans and memory that `correlate` keeps."""
+        with self._lock:
             self._forget(0)
 
     def _forget(self, count: int) -> None:
@@ -399,8 +369,8 @@ class Library:
         out: NDArray[Any] | None = None,
         allow_nonfinite: bool = False,
     ) -> NDArray[Any]:
-        """The float64 truth of surfaces by `method` definition or fft, which is for plain ones only; shapes and inputs as
-        in `correlate`."""
+        """Surfaces in float64, the reference of tests, by `method` definition, or fft for plain problems. Shapes and inputs as in
+        `correlate`."""
         if _text("method", method) not in ("definition", "fft"):
             raise LibraryError(f"method '{method}': unknown; use definition or fft")
         if problem.fields.result != "surface":
@@ -423,7 +393,7 @@ class Library:
         return inputs.into(compute, shape, out)
 
     def _call(self, name: str, *arguments: Any) -> int:
-        """Status of a call; LibraryError with the library's message where it failed."""
+        """Status of a call. LibraryError with the library's message if it failed."""
         message = ctypes.create_string_buffer(_ERROR_CAPACITY)
         status: int = self._functions[name](*arguments, message, _ERROR_CAPACITY)
         if status not in (0, _TOO_SMALL):
@@ -432,7 +402,7 @@ class Library:
         return status
 
     def _json(self, name: str, *arguments: bytes) -> Any:
-        """The JSON that `name` writes, in a buffer grown to the size it asks for."""
+        """Parsed JSON that `name` writes to a buffer, which grows to the requested size."""
         capacity = 1 << 14
         for _ in range(4):
             buffer = ctypes.create_string_buffer(capacity)

@@ -48,7 +48,8 @@ class Variant:
         """A variant from an entry of the catalogue. UserError for an entry of another version."""
         try:
             known = {one.name: entry[one.name] for one in fields(cls) if one.default is MISSING or one.name in entry}
-            return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
+            made: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}
+            return cls(**made)
         except (KeyError, TypeError) as error:
             raise UserError(f"xcorr-bench --list: {error} is missing; build again") from error
 
