@@ -1,5 +1,8 @@
 """Prints in one line which variant and parameters auto chooses for a problem, and why (xcorr/README.md, How auto chooses).
 
+The first source with a near problem decides: the times of this machine (local, else published), the shipped times of the
+nearest machine, else the speeds of `speeds.toml`.
+
 Example: python3 -m xcorr.auto --form n-to-m --left 56 --right 56 --lefts 4 --rights 9 --device cuda
 """
 
@@ -30,7 +33,8 @@ def parser() -> Parser:
         add(f"--{name}", default=getattr(PLAIN, name), help=f"a field of the problem (default: {getattr(PLAIN, name)})")
     add("--precision", default="fp32", help="fp32 (default), fp64, ...")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
-    add("--calls", type=_calls, default=plans.KEPT, metavar="N", help="calls that share a plan (default: many)")
+    shared = "calls that share a plan (default: many, it is kept)"
+    add("--calls", type=_calls, default=plans.KEPT, metavar="N", help=shared)
     made.add_results()
     return made
 
