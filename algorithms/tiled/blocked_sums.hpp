@@ -6,13 +6,13 @@
 // Here a sum of at most B products is added to a second sum, the total, and then restarts. The
 // rounding error of that addition becomes the start of the next sum (Kahan). Therefore the totals
 // together lose 2 u, whatever K is. The bound for products of one sign is (B / 2 + 2) u. B is at
-// most kChunk * (2 * kBlockRows - 1) = 252: a walk is cut into pieces of kBlockRows rows, and
+// most kChunk * (2 * kBlockRows - 1) = 380: a walk is cut into pieces of kBlockRows rows, and
 // shorter pieces are collected until they have as many rows. Errors of either sign add up to less:
-// about 0.3 u sqrt(B / 3) = 3 u. An infinite sum becomes NaN.
+// about 0.3 u sqrt(B / 3) = 3.4 u. An infinite sum becomes NaN.
 //
 // A tile of 4 x 8 shifts keeps its 32 totals in registers: 128 registers without spills for compute
 // capability 8.0 and 9.0, with two blocks per SM as for the plain tile. The totals are used once
-// per at least kBlockRows steps, with 96 additions beside at least 4096 FMAs.
+// per at least kBlockRows steps, with 96 additions beside at least 6144 FMAs.
 #pragma once
 
 #include "algorithms/tiled/register_tile.hpp"

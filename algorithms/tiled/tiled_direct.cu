@@ -15,7 +15,7 @@
 // Parameters:
 //   overlap_tile    shifts per thread, sy x sx. 4x4, 4x8 and 8x4 have 21, 32 and 43 FMAs for each
 //                   16-byte access to shared memory, and 24, 16 and 16 warps on an SM
-//   sums            tile 4x8 only. blocked adds sums of at most 252 products to compensated totals
+//   sums            tile 4x8 only. blocked adds sums of at most 380 products to compensated totals
 //                   (blocked_sums.hpp), so that the error does not grow with the number of
 //                   products. An infinite sum becomes NaN. A point does not name plain
 //   pairs_per_warp  in n-to-m, 32 are 4 lefts x 8 rights, or more lefts where there are at most 4
