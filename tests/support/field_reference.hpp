@@ -177,9 +177,8 @@ class FieldReference {
     const Index rows = q_.left.rows, cols = q_.left.cols;
     std::complex<double> sum = 0;
     for (Index i = 0; i < rows * cols; ++i) {
-      const double turns =
-          static_cast<double>(ky * (i / cols) % rows) / static_cast<double>(rows) +
-          static_cast<double>(kx * (i % cols) % cols) / static_cast<double>(cols);
+      const double turns = static_cast<double>(ky * (i / cols) % rows) / static_cast<double>(rows) +
+                           static_cast<double>(kx * (i % cols) % cols) / static_cast<double>(cols);
       sum += values[static_cast<std::size_t>(i)] *
              std::polar(1.0, sign * 2 * std::numbers::pi * turns);
     }

@@ -11,7 +11,7 @@ OLD, NEW = "20260101T000000-aaaaaa", "20260102T000000-bbbbbb"
 
 PASSED = f"""run={OLD} experiment=one-to-one machine_key=m input=uniform variant=v family=cpu backend=cpu precision=fp32
 form=one-to-one left_rows=4 left_cols=4 right_rows=4 right_cols=4 lefts=1 rights=1 window=full mode=stream preset=quick
-repetition=0 iterations=9 outcome=passed compute_us=0.1 fmas=256 bytes=324 seed=1 source_hash={'h' * 16}"""
+repetition=0 iterations=9 outcome=passed compute_us=0.1 fmas=256 bytes=324 seed=1 source_hash={"h" * 16}"""
 
 
 def row(**cells: object) -> store.Row:
