@@ -16,9 +16,9 @@ __device__ __forceinline__ double sum_over_block(double value) {
   block::barrier();  // others may still read the previous values
   if (warp::lane() == 0) of_warp[threadIdx.x / warp::kSize] = value;
   block::barrier();
-  double sum = 0;
-  for (int i = 0; i < kWarps; ++i) sum += of_warp[i];
-  return sum;
+  value = of_warp[0];
+  for (int i = 1; i < kWarps; ++i) value += of_warp[i];
+  return value;
 }
 
 }  // namespace xcorr::fft

@@ -289,8 +289,11 @@ TEST(Scores, TheLargestValueOfAnOverlapDecidesWhetherItIsConstant) {
     for (double& v : right) v = std::ldexp(1.0, offset) + 0x1p-10 * v;
     const double zncc = scores("one-to-one/8x8/8x8/1:1/sy:0..0,sx:0..0/score=zncc", left, right)[0];
     // The limit is at a ratio of 2^21.
-    if (offset <= 9) EXPECT_NEAR(zncc, 1, 1e-6) << offset;
-    if (offset >= 13) EXPECT_EQ(zncc, 0) << offset;
+    if (offset <= 9) {
+      EXPECT_NEAR(zncc, 1, 1e-6) << offset;
+    } else if (offset >= 13) {
+      EXPECT_EQ(zncc, 0) << offset;
+    }
   }
 }
 
