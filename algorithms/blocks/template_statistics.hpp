@@ -13,7 +13,8 @@
 #include <bit>
 #include <cmath>
 
-#include "algorithms/blocks/floats.hpp"
+#include "algorithms/blocks/inverse_root.hpp"
+#include "algorithms/blocks/lane_median.hpp"
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/blocks/template_problem.hpp"
 #include "algorithms/blocks/workspace.hpp"

@@ -28,10 +28,10 @@
 // at once (n-to-m 128:128 at 256 x 256: 35 GB besides the outputs). Not emulated.
 #include <algorithm>
 
+#include "algorithms/blocks/block_sum.hpp"
 #include "algorithms/blocks/divide.hpp"
 #include "algorithms/blocks/workspace.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/fft/block_sum.hpp"
 #include "algorithms/fft/geometry.hpp"
 #include "algorithms/fft/layout.hpp"
 #include "algorithms/fft/transforms.hpp"

@@ -16,7 +16,7 @@
 // reach outputs up to 30 shifts away from those whose windows contain it.
 #include <bit>
 
-#include "algorithms/blocks/floats.hpp"
+#include "algorithms/blocks/float_order.hpp"
 #include "algorithms/time_series/warp_plan.hpp"
 #include "harness/variant.hpp"
 

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/blocks/block_sum.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/fft/block_sum.hpp"
 #include "algorithms/fft/layout.hpp"
 
 namespace xcorr::fft {
 
-constexpr int kScoreThreads = kSumThreads;
+constexpr int kScoreThreads = 256;
 constexpr Index kMostScoreBlocks = small_if_emulated(Index{1} << 16, 3);  // along x
 
 // Padded images of the inputs, one matrix per slot.
@@ -41,14 +41,14 @@ __global__ void __launch_bounds__(kScoreThreads)
     const double size = static_cast<double>(shape.size());
     double mean = 0, rest = 0, squares = 0;
     for (Index i = threadIdx.x; i < shape.size(); i += kScoreThreads) mean += element(i);
-    mean = sum_over_block(mean) / size;
+    mean = sum_over_block<kScoreThreads>(mean) / size;
     for (Index i = threadIdx.x; i < shape.size(); i += kScoreThreads) {
       const double value = element(i) - mean;
       rest += value;
       squares += value * value;
     }
-    rest = sum_over_block(rest) / size;
-    squares = sum_over_block(squares) - rest * rest * size;
+    rest = sum_over_block<kScoreThreads>(rest) / size;
+    squares = sum_over_block<kScoreThreads>(squares) - rest * rest * size;
     const double least = 0x1p-70 * mean;
     const bool constant = squares <= least * least * size;
     for (Index i = threadIdx.x; i < shape.size(); i += kScoreThreads) {

@@ -7,7 +7,7 @@
 #include <bit>
 
 #include "algorithms/blocks/divide.hpp"
-#include "algorithms/blocks/floats.hpp"
+#include "algorithms/blocks/float_order.hpp"
 #include "algorithms/blocks/workspace.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/pair_columns.hpp"

@@ -5,7 +5,7 @@
 
 #include <bit>
 
-#include "algorithms/blocks/floats.hpp"
+#include "algorithms/blocks/float_order.hpp"
 #include "algorithms/blocks/peaks.hpp"
 #include "algorithms/device/cuda.hpp"
 #include "algorithms/fused_fft/lane_bits.hpp"

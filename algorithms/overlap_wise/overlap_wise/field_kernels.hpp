@@ -9,13 +9,14 @@
 //   score_kernel           the outputs, one thread each
 #pragma once
 
+#include "algorithms/blocks/block_sum.hpp"
 #include "algorithms/blocks/overlap_score.hpp"
 #include "algorithms/blocks/pairs.hpp"
 #include "algorithms/device/cuda.hpp"
 
 namespace xcorr::overlap_wise {
 
-constexpr int kMeanWarps = 8;
+constexpr int kMeanThreads = 256;
 // Rows of outputs per block of score_kernel, one warp each.
 constexpr int kScoreRows = 4;
 // Blocks per SM. Without it the compiler uses fewer registers than are available, and spills.
@@ -59,38 +60,26 @@ struct FieldArguments {
   Index largest_of_all;
 };
 
-// The sum over the threads of a block of kMeanWarps warps.
-__device__ __forceinline__ double sum_of_block(double value) {
-  XCORR_SHARED(double, of_warp, kMeanWarps);
-  value = warp::reduce_add(value);
-  block::barrier();  // others may still read the previous sums
-  if (warp::lane() == 0) of_warp[threadIdx.x / warp::kSize] = value;
-  block::barrier();
-  double sum = 0;
-  for (int i = 0; i < kMeanWarps; ++i) sum += of_warp[i];
-  return sum;
-}
-
 // The sum of value - pivot over the valid elements of a matrix; *count is set to their number.
 template <typename T>
 __device__ __forceinline__ double sum_about(const Matrices<T>& of, Index matrix, double pivot,
                                             double* count) {
   double sum = 0, valid = 0;
-  for (Index i = threadIdx.x; i < of.shape.size(); i += kMeanWarps * warp::kSize) {
+  for (Index i = threadIdx.x; i < of.shape.size(); i += kMeanThreads) {
     const Index y = i / of.shape.cols, x = i % of.shape.cols;
     const std::uint8_t* mask = of.mask_row(matrix, y);
     if (mask && !mask[x]) continue;
     sum += static_cast<double>(of.row(matrix, y)[x]) - pivot;
     ++valid;
   }
-  *count = sum_of_block(valid);
-  return sum_of_block(sum);
+  *count = sum_over_block<kMeanThreads>(valid);
+  return sum_over_block<kMeanThreads>(sum);
 }
 
 // means[i] = the mean of the valid elements of matrix i, 0 where there are none. A block takes
 // matrices in a stride.
 template <typename T>
-__global__ void __launch_bounds__(kMeanWarps* warp::kSize)
+__global__ void __launch_bounds__(kMeanThreads)
     mean_kernel(Matrices<T> of, Index matrices, Mean* means) {
   for (Index matrix = blockIdx.x; matrix < matrices; matrix += gridDim.x) {
     double count = 0;

@@ -80,8 +80,8 @@ class FieldPlan final : public DevicePlan<T> {
   }
 
   void launch_means(const Matrices<T>& of, Index matrices, Mean* means, void* stream) {
-    launch(mean_kernel<T>, dim3(blocks_along_x(matrices)), dim3(kMeanWarps * warp::kSize), 0,
-           stream, of, matrices, means);
+    launch(mean_kernel<T>, dim3(blocks_along_x(matrices)), dim3(kMeanThreads), 0, stream, of,
+           matrices, means);
   }
 
   FieldMemory at_;

@@ -17,7 +17,7 @@
 
 #include <cmath>
 
-#include "algorithms/blocks/floats.hpp"
+#include "algorithms/blocks/inverse_root.hpp"
 #include "algorithms/time_series/detection/prepare.hpp"
 
 namespace xcorr::time_series {

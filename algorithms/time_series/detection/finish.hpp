@@ -3,7 +3,7 @@
 // all products. All its blocks are on the device at once and wait for each other.
 #pragma once
 
-#include "algorithms/blocks/floats.hpp"
+#include "algorithms/blocks/float_order.hpp"
 #include "algorithms/device/memory.hpp"
 #include "algorithms/time_series/detection/survey.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "algorithms/blocks/floats.hpp"
+#include "algorithms/blocks/lane_median.hpp"
 #include "algorithms/time_series/detection/memory.hpp"
 
 namespace xcorr::time_series {

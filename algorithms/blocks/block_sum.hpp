@@ -3,16 +3,14 @@
 
 #include "algorithms/device/cuda.hpp"
 
-namespace xcorr::fft {
-
-constexpr int kSumThreads = 256;
+namespace xcorr::device {
 
 // Called by the kThreads threads of a block; all of them get the sum.
-template <int kThreads = kSumThreads>
+template <int kThreads>
 __device__ __forceinline__ double sum_over_block(double value) {
   constexpr int kWarps = kThreads / warp::kSize;
   XCORR_SHARED(double, of_warp, kWarps);
-  for (int by = warp::kSize / 2; by > 0; by /= 2) value += warp::shuffle_xor(value, by);
+  value = warp::reduce_add(value);
   block::barrier();  // others may still read the previous values
   if (warp::lane() == 0) of_warp[threadIdx.x / warp::kSize] = value;
   block::barrier();
@@ -21,4 +19,4 @@ __device__ __forceinline__ double sum_over_block(double value) {
   return value;
 }
 
-}  // namespace xcorr::fft
+}  // namespace xcorr::device
