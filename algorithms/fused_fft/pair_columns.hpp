@@ -23,6 +23,11 @@ struct PairView {
   }
 };
 
+// The part of the square of a side's sum that pair_scale.hpp adds to its squares, with padding to
+// `length` along each axis. For a side of ones that fills half of each axis it makes the total the
+// root of the sum of |spectrum|^4 over `length`.
+constexpr float share_of_sum(int length) { return 4.0f / (3.0f * static_cast<float>(length)); }
+
 struct PairInputs : FusedProblem {
   PairInputs() = default;
   // `n` x `n` is the largest shape; `scaled_for` is the length of the transform along each axis.
@@ -30,6 +35,7 @@ struct PairInputs : FusedProblem {
       : FusedProblem(q, scaled_for, scaled_for, nullptr),
         whole(q.left == Shape{n, n} && q.right == q.left),
         wraps(q.fields.boundary == Boundary::circular && q.right == Shape{n / 2, n / 2}),
+        of_sums(q.fields.boundary == Boundary::zero ? share_of_sum(scaled_for) : 0),
         over_left(1.0f / static_cast<float>(q.left.size())),
         over_right(1.0f / static_cast<float>(q.right.size())),
         pairs(static_cast<std::uint32_t>(q.pairs())),
@@ -47,6 +53,7 @@ struct PairInputs : FusedProblem {
   bool whole = false;  // both matrices are n x n
   bool wraps = false;  // circular matrices of n / 2 x n / 2
   PairView left_view, right_view;
+  float of_sums = 0;                    // share_of_sum(); 0 without padding
   float over_left = 0, over_right = 0;  // 1 / number of elements
   std::uint32_t pairs = 0;
   Divider rights_of_left;

@@ -7,6 +7,12 @@
 // With similar norms the errors of an output are in proportion to the product of both norms, as
 // with separate transforms. Norms that differ by less than a factor of two, as those of two images
 // of one scene, stay as they are.
+//
+// A side that is padded with zeros and has a mean, as one of all ones, has most of its energy in
+// the bins around frequency 0. There its spectrum is far above that of a side without a mean, and
+// an error of the other side's spectrum, in proportion to it, is multiplied by it again. So the sum
+// of a side counts besides its squares: then the side of noise is scaled to more than the norm of
+// the side of ones, and both errors are alike.
 #pragma once
 
 #include <bit>
@@ -97,6 +103,14 @@ __device__ __forceinline__ Complex squares_of_lanes(const Complex (&v)[32]) {
   }
   return sum_of_lanes(sum);
 }
+// The squares of the sums over all lanes.
+__device__ __forceinline__ Complex squared_sums_of_lanes(const Complex (&v)[32]) {
+  Complex sum = v[0];
+#pragma unroll
+  for (int y = 1; y < 32; ++y) sum = sum + v[y];
+  sum = sum_of_lanes(sum);
+  return {sum.re * sum.re, sum.im * sum.im};
+}
 __device__ __forceinline__ void multiply_sides(Complex (&v)[32], float left, float right) {
 #pragma unroll
   for (int y = 0; y < 32; ++y) v[y] = {left * v[y].re, right * v[y].im};
@@ -105,15 +119,22 @@ __device__ __forceinline__ void multiply_sides(Complex (&v)[32], float left, flo
 // Scales the sides of a pair, and returns the exponent of the factor of the outputs. It computes
 // the same as pair_scale(), in one loop that most pairs leave in the first round: more code would
 // need more registers than there are. A side whose squares leave the range of float32 comes into
-// range in at most two rounds.
-__device__ __forceinline__ int scale_alike(Complex (&v)[32]) {
+// range in at most two rounds. kHasMeans: the means have not been removed, and `of_sums` is
+// share_of_sum(), or 0 without padding.
+template <bool kHasMeans>
+__device__ __forceinline__ int scale_alike(float of_sums, Complex (&v)[32]) {
   int back = 0;
   bool is_last;
   int round = 0;
 #pragma unroll 1
   do {
     const Complex squares = squares_of_lanes(v);
-    int left = left_exponent(squares), right = 0;
+    Complex weights = squares;
+    if constexpr (kHasMeans) {
+      const Complex of_sum = squared_sums_of_lanes(v);
+      weights = {fmaf(of_sums, of_sum.re, squares.re), fmaf(of_sums, of_sum.im, squares.im)};
+    }
+    int left = left_exponent(weights), right = 0;
     is_last = are_usual(squares);
     if (!is_last) [[unlikely]] {
       left = exponent_to_usual(squares.re);

@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
         remove_means(a, lane, v);
       }
     }
-    const int back = scale_alike(v);
+    const int back = scale_alike<!kCentred>(a.of_sums, v);
     // These lie in the padding of the first two rows, where no pass stores values, to save
     // registers.
     Complex& kept = tile[kPitch - 1];

@@ -234,7 +234,7 @@ __global__ void __launch_bounds__(kPairThreads* WindowTuning<kFolds>::pairs,
             remove_pivots(v);
           }
           // Both warps have the same values here, and thus compute the same factors.
-          const int back = scale_alike(v);
+          const int back = scale_alike<!kCovariance>(a.of_sums, v);
           if (lane == 0) my.notes->back = any_power_of_two(back);
           if (kCovariance && (kWhole || a.whole) && odd) remove_rests(v);
         }
