@@ -4,6 +4,7 @@
 #pragma once
 
 #include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/padding.hpp"
 #include "algorithms/blocks/pairs.hpp"
 #include "algorithms/blocks/peaks.hpp"
 #include "algorithms/fused_fft/problem.hpp"
@@ -23,11 +24,6 @@ struct PairView {
   }
 };
 
-// The part of the square of a side's sum that pair_scale.hpp adds to its squares, with padding to
-// `length` along each axis. For a side of ones that fills half of each axis it makes the total the
-// root of the sum of |spectrum|^4 over `length`.
-constexpr float share_of_sum(int length) { return 4.0f / (3.0f * static_cast<float>(length)); }
-
 struct PairInputs : FusedProblem {
   PairInputs() = default;
   // `n` x `n` is the largest shape; `scaled_for` is the length of the transform along each axis.
@@ -35,7 +31,9 @@ struct PairInputs : FusedProblem {
       : FusedProblem(q, scaled_for, scaled_for, nullptr),
         whole(q.left == Shape{n, n} && q.right == q.left),
         wraps(q.fields.boundary == Boundary::circular && q.right == Shape{n / 2, n / 2}),
-        of_sums(q.fields.boundary == Boundary::zero ? share_of_sum(scaled_for) : 0),
+        of_sums(q.fields.boundary == Boundary::zero
+                    ? Complex{share_of_sum(q.left.size()), share_of_sum(q.right.size())}
+                    : Complex{}),
         over_left(1.0f / static_cast<float>(q.left.size())),
         over_right(1.0f / static_cast<float>(q.right.size())),
         pairs(static_cast<std::uint32_t>(q.pairs())),
@@ -53,7 +51,7 @@ struct PairInputs : FusedProblem {
   bool whole = false;  // both matrices are n x n
   bool wraps = false;  // circular matrices of n / 2 x n / 2
   PairView left_view, right_view;
-  float of_sums = 0;                    // share_of_sum(); 0 without padding
+  Complex of_sums{};                    // share_of_sum() of both sides; 0 without padding
   float over_left = 0, over_right = 0;  // 1 / number of elements
   std::uint32_t pairs = 0;
   Divider rights_of_left;

@@ -8,11 +8,7 @@
 // with separate transforms. Norms that differ by less than a factor of two, as those of two images
 // of one scene, stay as they are.
 //
-// A side that is padded with zeros and has a mean, as one of all ones, has most of its energy in
-// the bins around frequency 0. There its spectrum is far above that of a side without a mean, and
-// an error of the other side's spectrum, in proportion to it, is multiplied by it again. So the sum
-// of a side counts besides its squares: then the side of noise is scaled to more than the norm of
-// the side of ones, and both errors are alike.
+// With padding the sum of a side counts besides its squares (share_of_sum() in padding.hpp).
 #pragma once
 
 #include <bit>
@@ -120,9 +116,9 @@ __device__ __forceinline__ void multiply_sides(Complex (&v)[32], float left, flo
 // the same as pair_scale(), in one loop that most pairs leave in the first round: more code would
 // need more registers than there are. A side whose squares leave the range of float32 comes into
 // range in at most two rounds. kHasMeans: the means have not been removed, and `of_sums` is
-// share_of_sum(), or 0 without padding.
+// share_of_sum() of each side, or 0 without padding.
 template <bool kHasMeans>
-__device__ __forceinline__ int scale_alike(float of_sums, Complex (&v)[32]) {
+__device__ __forceinline__ int scale_alike(Complex of_sums, Complex (&v)[32]) {
   int back = 0;
   bool is_last;
   int round = 0;
@@ -132,7 +128,7 @@ __device__ __forceinline__ int scale_alike(float of_sums, Complex (&v)[32]) {
     Complex weights = squares;
     if constexpr (kHasMeans) {
       const Complex of_sum = squared_sums_of_lanes(v);
-      weights = {fmaf(of_sums, of_sum.re, squares.re), fmaf(of_sums, of_sum.im, squares.im)};
+      weights = {fmaf(of_sums.re, of_sum.re, squares.re), fmaf(of_sums.im, of_sum.im, squares.im)};
     }
     int left = left_exponent(weights), right = 0;
     is_last = are_usual(squares);

@@ -188,9 +188,12 @@ struct Bounds {
     const double of_sums = definition ? std::max(reference, norm) : of_transform;
     const bool one_direction = is_systematic(kind) || has_squares();
     const bool cut = series && rounds.narrow && is_same_sign(kind);
+    const double run = equal_products(terms);
     const auto sums = [&](double roundoff) {
       const double systematic = systematic_bound(terms, 1.0, roundoff);
-      const double random = definition_l2_bound(terms, roundoff);
+      const double spread = definition_l2_bound(terms, roundoff);
+      const double random =
+          run > 0 ? std::max(spread, systematic_bound(run, 1.0, roundoff)) : spread;
       return of_sums * (one_direction ? systematic : cut ? std::max(systematic, random) : random);
     };
     // Rounded inputs: errors of random sign reach 0.6 u times the norm of the products.
@@ -291,8 +294,16 @@ struct Bounds {
     return growth(terms, sum, products) + (is_systematic(kind) ? rounds.product * products : 0.0);
   }
   XCORR_HD double growth(double terms, double roundoff, double absolute) const {
-    return is_systematic(kind) || has_squares() ? systematic_bound(terms, absolute, roundoff)
-                                                : definition_bound(terms, absolute, roundoff);
+    if (is_systematic(kind) || has_squares()) return systematic_bound(terms, absolute, roundoff);
+    const double random = definition_bound(terms, absolute, roundoff);
+    const double run = equal_products(terms);
+    return run > 0 ? fmax(random, systematic_bound(run, absolute, roundoff)) : random;
+  }
+  // How many of `terms` products may be squares of one fill value: where left and right are one
+  // array, the run of a fifth of its elements meets itself.
+  XCORR_HD double equal_products(double terms) const {
+    if (kind != InputKind::fill || !problem.fields.same) return 0.0;
+    return fmin(terms, static_cast<double>(problem.right.size() / 5 + 1));
   }
   // One array twice in float64: the products at shift 0 are squares. Squares of numbers of 24 bits
   // end in 0 or 1 quarter of the last place of their sum, never in 2 or 3, and are rounded down.

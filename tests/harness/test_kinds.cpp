@@ -131,6 +131,31 @@ TEST(Kinds, AtomicAdditionsMayLosePartsOfASubnormalSum) {
   }
 }
 
+// Where left and right are one array, a run of one fill value meets itself: sums of equal products round in one direction.
+TEST(Kinds, OneFloatSumOfSquaresOfAFillPasses) {
+  const Problem q = parse_problem("n-to-mn/214x20/214x20/2:2/sy:-1..1,sx:0..19/same=yes");
+  std::vector<float> data(q.right_elements()), out(q.out_elements());
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    HostTruth truth(q, Precision::fp32, AlgorithmClass::definition, seed, std::size_t{1} << 20);
+    truth.fill(InputKind::fill, data.data(), data.data());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const auto at = static_cast<Index>(i);
+      const Index matrix = at / q.out_size() * q.right.size();
+      const Index sy = at % q.out_size() / q.out_cols() - 1, sx = at % q.out_cols();
+      float sum = 0;
+      for (Index y = std::max<Index>(0, -sy); y < std::min<Index>(214, 214 - sy); ++y) {
+        const float* const left = &data[static_cast<std::size_t>(matrix + y * 20)];
+        for (Index x = 0; x + sx < 20; ++x) sum = std::fma(left[x], left[sy * 20 + x + sx], sum);
+      }
+      out[i] = sum;
+    }
+    const Check check = truth.check(InputKind::fill, out.data());
+    EXPECT_TRUE(check.passed()) << seed << ": " << check.first_wrong;
+    out[3] += 0.01f * out[0];
+    EXPECT_FALSE(truth.check(InputKind::fill, out.data()).passed()) << seed;
+  }
+}
+
 // 20 million products of whole numbers are more than float32 counts exactly.
 TEST(Kinds, SparseInputsFindALostElementBeyond2To24Products) {
   const Problem problem = parse_problem("one-to-one/1x20000000/1x20000000/1:1/sy:0..0,sx:-1..1");
