@@ -1,9 +1,7 @@
-// Sizes of zero-padded transforms for correlation, lengths that FFT libraries prefer, and the scale
-// of matrices that share a transform.
+// Sizes of zero-padded transforms for correlation, and lengths that FFT libraries prefer.
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 
 #include "harness/problem/problem.hpp"
@@ -31,20 +29,6 @@ inline Index smooth_size(Index n) {
   for (Index size = n;; ++size) {
     if ((n <= 16 || size % 4 == 0) && is_smooth(size)) return size;
   }
-}
-
-// Two matrices that share a complex transform are scaled to the same value of
-//
-//   sum of squares + share_of_sum(elements) * square of the sum
-//
-// The rounding errors of the spectrum L are in proportion to R and are multiplied by R, and those of
-// R by L. So the errors of the product are alike if both sides have the same sum of |spectrum|^4
-// over all bins. Noise is alike in all bins, and its squares tell the sum. A matrix with a mean,
-// padded with zeros, has most of its energy in few bins around frequency 0. For ones the root of
-// the sum of |spectrum|^4 is 2/3 of the square of their sum along each axis, times the root of the
-// padded over the unpadded length.
-inline float share_of_sum(Index elements) {
-  return 2.0f / (3.0f * std::sqrt(static_cast<float>(elements)));
 }
 
 }  // namespace xcorr::device

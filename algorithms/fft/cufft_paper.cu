@@ -13,8 +13,8 @@
 //
 // cuFFT may transform two matrices of a batch as the parts of one complex matrix. Then the smaller
 // matrix gets rounding errors in proportion to the larger. The paper's data, bytes, do not show
-// this. Here a kernel after the padding scales all matrices alike (share_of_sum() in
-// blocks/padding.hpp) by powers of two, and the product kernel multiplies by the inverse powers.
+// this. Here a kernel after the padding brings the norm of each matrix to 1 to 2 by a power of two,
+// and the product kernel multiplies by the inverse powers.
 //
 // Columns of a row: the phases forward, hadamard and inverse are marked, so that their columns hold
 // the paper's `fft`, and together with plan_us its `fft+plan`. The paper's timers exclude zero
@@ -30,7 +30,6 @@
 
 #include "algorithms/blocks/block_sum.hpp"
 #include "algorithms/blocks/divide.hpp"
-#include "algorithms/blocks/padding.hpp"
 #include "algorithms/blocks/workspace.hpp"
 #include "algorithms/device/cuda.hpp"
 #include "algorithms/fft/geometry.hpp"
@@ -57,15 +56,14 @@ constexpr int kScaleThreads = 1024;
 struct PaddedSide {
   T* images;
   T* backs;  // [slots]: the factors that undo the scaling
-  T of_sum;  // share_of_sum()
   std::uint32_t slots, size;
   Divider row;
   Strides strides;
 };
 
-// Scales each matrix by the power of two that brings its squares and share_of_sum() to 1 to 4, and
-// stores the inverse power: 0 for a matrix of zeros. If a square is infinite or NaN, the matrix
-// stays as it is. A block takes slots in a stride. y of the grid: lefts, rights.
+// Scales each matrix by the power of two that brings its norm to 1 to 2, and stores the inverse
+// power: 0 for a matrix of zeros. A norm that is infinite or NaN leaves the matrix as it is. A block
+// takes slots in a stride. y of the grid: lefts, rights.
 __global__ void __launch_bounds__(kScaleThreads) scale_kernel(PaddedSide left, PaddedSide right) {
   const PaddedSide side = blockIdx.y == 0 ? left : right;
   for (std::uint32_t slot = blockIdx.x; slot < side.slots; slot += gridDim.x) {
@@ -78,16 +76,11 @@ __global__ void __launch_bounds__(kScaleThreads) scale_kernel(PaddedSide left, P
         f(image[y * side.strides.row + x]);
       }
     };
-    double squares = 0, sum = 0;
-    each([&](T& value) {
-      squares = fma(double{value}, double{value}, squares);
-      sum += value;
-    });
+    double squares = 0;
+    each([&](T& value) { squares = fma(double{value}, double{value}, squares); });
     squares = sum_over_block<kScaleThreads>(squares);
-    sum = sum_over_block<kScaleThreads>(sum);
     const bool usable = squares > 0 && squares - squares == 0;
-    const double weight = squares + side.of_sum * sum * sum;
-    const int exponent = usable ? min(max(ilogb(weight) >> 1, -126), 126) : 0;
+    const int exponent = usable ? min(max(ilogb(squares) >> 1, -126), 126) : 0;
     const T by = ldexpf(1, -exponent);
     if (exponent != 0) each([&](T& value) { value *= by; });
     if (threadIdx.x == 0) side.backs[slot] = squares == 0 ? T(0) : ldexpf(1, exponent);
@@ -199,7 +192,6 @@ class PaperPlan final : public Plan {
     const auto side = [&](Index first, Index slots, const Shape& shape) {
       return PaddedSide{memory_.real + first * g_.in.slot,
                         memory_.backs + first,
-                        share_of_sum(shape.size()),
                         static_cast<std::uint32_t>(slots),
                         static_cast<std::uint32_t>(shape.size()),
                         Divider(shape.cols),

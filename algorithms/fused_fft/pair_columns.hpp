@@ -3,8 +3,9 @@
 // frames), the loads, and the removal of means.
 #pragma once
 
+#include <cmath>
+
 #include "algorithms/blocks/divide.hpp"
-#include "algorithms/blocks/padding.hpp"
 #include "algorithms/blocks/pairs.hpp"
 #include "algorithms/blocks/peaks.hpp"
 #include "algorithms/fused_fft/problem.hpp"
@@ -23,6 +24,20 @@ struct PairView {
     return offsets ? frame + offsets[i] : dense;
   }
 };
+
+// Both sides of a pair are scaled to the same value of
+//
+//   sum of squares + share_of_sum(elements) * square of the sum
+//
+// The rounding errors of the spectrum L are in proportion to R and are multiplied by R, and those of
+// R by L. So the errors of the product are alike if both sides have the same sum of |spectrum|^4
+// over all bins. Noise is alike in all bins, and its squares tell the sum. A matrix with a mean,
+// padded with zeros, has most of its energy in few bins around frequency 0. For ones the root of
+// the sum of |spectrum|^4 is 2/3 of the square of their sum along each axis, times the root of the
+// padded over the unpadded length.
+inline float share_of_sum(Index elements) {
+  return 2.0f / (3.0f * std::sqrt(static_cast<float>(elements)));
+}
 
 struct PairInputs : FusedProblem {
   PairInputs() = default;

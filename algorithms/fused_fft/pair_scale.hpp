@@ -8,7 +8,7 @@
 // with separate transforms. Norms that differ by less than a factor of two, as those of two images
 // of one scene, stay as they are.
 //
-// With padding the sum of a side counts besides its squares (share_of_sum() in padding.hpp).
+// With padding the sum of a side counts besides its squares (share_of_sum() in pair_columns.hpp).
 #pragma once
 
 #include <bit>

@@ -52,8 +52,15 @@ XCORR_HD inline double series_bound(double overlap, double norm, double unit_rou
 // The norm of a segment that a transform of a time series reads: of four times the length of the
 // template, or 256 samples, at most the whole signal. `window_norm` is the largest norm of `terms`
 // consecutive samples, as many as the template has.
-XCORR_HD inline double segment_norm(double window_norm, double whole_norm, double terms) {
+// Outputs that read less than a segment do not tell its norm: `few_outputs`.
+XCORR_HD inline double segment_norm(double window_norm, double whole_norm, double terms,
+                                    bool few_outputs) {
+  if (few_outputs) return whole_norm;
   return fmin(fmax(2.0, 16.0 / sqrt(terms)) * window_norm, whole_norm);
+}
+
+inline bool has_few_outputs(const Problem& series) {
+  return series.out_cols() + series.left.cols - 1 < std::max<Index>(4 * series.left.cols, 256);
 }
 
 // Products of one sign whose sums are cut instead of rounded to nearest, as tensor cores do: every
@@ -121,6 +128,7 @@ struct Bounds {
   // rounding errors in proportion to the largest.
   double largest_right_norm;
   double largest_left_norm;  // where one batch transforms both sides, scaled alike; else 0
+  double roughness;          // ... and how many times the errors of smooth lengths it adds
   bool series;               // Problem::is_time_series
   SeriesRoundoff rounds;
   double largest_segment;  // the largest norm of a segment; largest_right_norm where not `series`
@@ -237,11 +245,10 @@ struct Bounds {
     const double bins = has_few_bins(kind) && outputs < all_outputs ? 1.5 * std::sqrt(terms) : 1.0;
     // A batch of lefts and rights that are scaled alike adds errors of the largest left to all. A
     // bin that is large on both sides counts squared, and these errors grow with the root of the
-    // larger size. The one such variant pads to lengths that are not smooth: transforms of 2 x
-    // 36,335 points (5 x 13^2 x 43) have 1.7 times the errors of smooth ones.
+    // larger size.
     const double own = left_norm * fmax(largest_right_norm, right_norm);
     const auto larger = static_cast<double>(std::max(problem.left.size(), problem.right.size()));
-    const double rough = largest_left_norm > 0 ? 2.0 * own : 0.0;
+    const double rough = roughness * own;
     const double added = rough + (largest_product(left_norm) - own) *
                                      (2.0 + (is_same_sign(kind) ? std::sqrt(larger) / 8.0 : 0.0));
     const double share = std::sqrt(weights / all_outputs);

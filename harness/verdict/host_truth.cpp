@@ -74,7 +74,8 @@ struct HostTruth::KindTruth {
       const auto first = window2.begin() + r * problem.out_size();
       largest_window.push_back(std::sqrt(*std::max_element(first, first + problem.out_size())));
       segment_norm.push_back(xcorr::segment_norm(largest_window.back(), right_norm[r],
-                                                 static_cast<double>(problem.left.size())));
+                                                 static_cast<double>(problem.left.size()),
+                                                 has_few_outputs(problem)));
     }
   }
 

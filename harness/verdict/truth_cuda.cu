@@ -288,7 +288,7 @@ class CudaTruth : public SeededTruth {
                                                                  false, windows.window2.get());
     truth::segments<<<static_cast<unsigned>(problem_.rights), kThreads, 0, stream_>>>(
         windows.window2.get(), size, right_norm_.get(), static_cast<double>(problem_.left.size()),
-        windows.largest.get(), windows.segment.get());
+        has_few_outputs(problem_), windows.largest.get(), windows.segment.get());
     finish("norms of windows");
   }
 

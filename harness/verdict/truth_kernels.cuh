@@ -92,7 +92,7 @@ static __global__ void fill_ones(double* data, Index count) {
 
 // One block a right matrix: the root of its largest window2, and the norm of its segments.
 static __global__ void segments(const double* window2, Index size, const double* right_norm,
-                                double terms, double* largest, double* segment) {
+                                double terms, bool few_outputs, double* largest, double* segment) {
   __shared__ double partial[kThreads];
   const double* const own = window2 + static_cast<Index>(blockIdx.x) * size;
   double most = 0;
@@ -107,7 +107,8 @@ static __global__ void segments(const double* window2, Index size, const double*
   }
   if (threadIdx.x == 0) {
     largest[blockIdx.x] = sqrt(partial[0]);
-    segment[blockIdx.x] = segment_norm(sqrt(partial[0]), right_norm[blockIdx.x], terms);
+    segment[blockIdx.x] =
+        segment_norm(sqrt(partial[0]), right_norm[blockIdx.x], terms, few_outputs);
   }
 }
 

@@ -62,6 +62,7 @@ constexpr const char* kProblems[] = {"one-to-one/1x1/1x1/1:1/full",
                                      "one-to-one/96x96/96x96/1:1/full",
                                      "one-to-one/112x112/112x112/1:1/full",
                                      "one-to-one/256x256/256x256/1:1/sy:0..0,sx:-40..40",
+                                     "one-to-one/1x1/1x37/1:1/sy:0..0,sx:19..19",
                                      "one-to-one/1x100000/1x100000/1:1/sy:0..0,sx:-9..9"};
 
 template <typename T>
