@@ -193,7 +193,9 @@ struct Bounds {
     const double of_transform = std::max(reference, own) + added;
     // Partial sums exceed the sum where products cancel.
     const double norm = uses_squares() ? absolute : absolute / std::sqrt(terms);
-    const double of_sums = definition ? std::max(reference, norm) : of_transform;
+    // Neighbouring outputs of ones share most of a random walk, which may go far and come back.
+    const double walk = kind == InputKind::blank ? 2.0 * norm : norm;
+    const double of_sums = definition ? std::max(reference, walk) : of_transform;
     const bool one_direction = is_systematic(kind) || has_squares();
     const bool cut = series && rounds.narrow && is_same_sign(kind);
     const double run = equal_products(terms);
