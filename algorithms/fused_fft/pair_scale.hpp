@@ -126,7 +126,7 @@ __device__ __forceinline__ int scale_alike(Complex of_sums, Complex (&v)[32]) {
   do {
     const Complex squares = squares_of_lanes(v);
     Complex weights = squares;
-    if constexpr (kHasMeans) {
+    if (kHasMeans && of_sums.re != 0) {
       const Complex of_sum = squared_sums_of_lanes(v);
       weights = {fmaf(of_sums.re, of_sum.re, squares.re), fmaf(of_sums.im, of_sum.im, squares.im)};
     }
