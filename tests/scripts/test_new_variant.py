@@ -26,7 +26,7 @@ KERNEL = "brand_new_kernel"
 pytestmark = pytest.mark.slow
 
 
-class House:
+class Tree:
     """A copy of the tree with a build of its own."""
 
     def __init__(self, folder: Path):
@@ -89,63 +89,63 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tree]:
     for tool in ("meson", "ninja", "c++"):
         if shutil.which(tool) is None and not os.environ.get("XCORR_REQUIRE_BUILD"):
             pytest.skip(f"{tool} is not here")
-    house = House(tmp_path_factory.mktemp("house"))
-    house.call("scripts/setup.sh", "--no-apt")
-    house.call("meson", "setup", house.build, "-Dtests=false", "-Dcuda=disabled")
-    house.call("scripts/build.sh")
-    yield house
-    shutil.rmtree(house.root.parent, ignore_errors=True)
+    tree = Tree(tmp_path_factory.mktemp("tree"))
+    tree.call("scripts/setup.sh", "--no-apt")
+    tree.call("meson", "setup", tree.build, "-Dtests=false", "-Dcuda=disabled")
+    tree.call("scripts/build.sh")
+    yield tree
+    shutil.rmtree(tree.root.parent, ignore_errors=True)
 
 
-def source(house: House) -> Path:
-    return house.root / "algorithms" / "cpu" / f"{ID}.cpp"
+def source(tree: Tree) -> Path:
+    return tree.root / "algorithms" / "cpu" / f"{ID}.cpp"
 
 
-def test_a_tree_without_it_measures_the_others(house):
-    outcomes = house.measure()
+def test_a_tree_without_it_measures_the_others(tree):
+    outcomes = tree.measure()
     assert outcomes and ID not in outcomes
     assert set().union(*outcomes.values()) == {"passed"}
-    assert house.measure() == {}
+    assert tree.measure() == {}
 
 
-def test_the_skeleton_is_one_new_file(house):
-    before = set(house.root.rglob("*"))
-    parent = min(house.listed())
-    house.call("scripts/new_variant.py", ID, "--family", "cpu", "--backend", "cpu", "--parent", parent)
-    assert set(house.root.rglob("*")) - before == {source(house)}
+def test_the_skeleton_is_one_new_file(tree):
+    before = set(tree.root.rglob("*"))
+    parent = min(tree.listed())
+    tree.call("scripts/new_variant.py", ID, "--family", "cpu", "--backend", "cpu", "--parent", parent)
+    assert set(tree.root.rglob("*")) - before == {source(tree)}
 
 
-def test_a_stale_list_of_sources_fails_naming_the_file(house):
-    said = house.ninja(fails=True)
+def test_a_stale_list_of_sources_fails_naming_the_file(tree):
+    said = tree.ninja(fails=True)
     assert f"algorithms/cpu/{ID}.cpp" in said
     assert "scripts/build.sh" in said
 
 
-def test_the_build_finds_it(house):
-    house.call("scripts/build.sh")
-    assert house.listed()[ID]["source_file"] == f"algorithms/cpu/{ID}.cpp"
-    assert house.listed()[ID]["family"] == "cpu"
+def test_the_build_finds_it(tree):
+    tree.call("scripts/build.sh")
+    assert tree.listed()[ID]["source_file"] == f"algorithms/cpu/{ID}.cpp"
+    assert tree.listed()[ID]["family"] == "cpu"
 
 
-def test_only_it_is_measured_and_it_is_correct(house):
-    assert house.measure() == {ID: {"passed"}}
+def test_only_it_is_measured_and_it_is_correct(tree):
+    assert tree.measure() == {ID: {"passed"}}
 
 
-def test_it_is_drawn_and_tabulated(house):
-    house.call(sys.executable, "-m", "plots.render", "--local", "--results", house.results)
-    (report,) = house.results.rglob("report.html")
+def test_it_is_drawn_and_tabulated(tree):
+    tree.call(sys.executable, "-m", "plots.render", "--local", "--results", tree.results)
+    (report,) = tree.results.rglob("report.html")
     assert ID in report.read_text(encoding="utf-8")
-    (figure,) = house.results.rglob("comparison_one-to-one.svg")
+    (figure,) = tree.results.rglob("comparison_one-to-one.svg")
     assert figure.stat().st_size > 0
 
 
 @pytest.mark.parametrize("preset", ["smoke", "quick"])
-def test_every_preset_selects_it_plotted_included(house, preset):
-    said = house.call(
+def test_every_preset_selects_it_plotted_included(tree, preset):
+    said = tree.call(
         sys.executable,
         "-m",
         "experiments.driver.run",
@@ -154,7 +154,7 @@ def test_every_preset_selects_it_plotted_included(house, preset):
         *"--plotted --dry-run --device cpu --variants".split(),
         ID,
         "--results",
-        house.root / "no-rows",
+        tree.root / "no-rows",
     )
     places = {line.split()[0] for line in said.splitlines() if f" {ID} " in line}
     assert {"one-to-one", "one-to-many", "n-to-mn", "n-to-m", "off-grid"} <= places, said
@@ -165,14 +165,14 @@ def objects(folder: Path) -> dict[str, int]:
     return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*.o")}
 
 
-def test_try_compiles_it_alone_verifies_it_and_says_whether_it_is_faster(house):
-    house.call("scripts/try", ID, "--build-only")
-    before = objects(house.root / "build-try")
-    assert before == objects(house.build), "the usual build is taken as it is"
-    with source(house).open("a", encoding="utf-8") as file:
+def test_try_compiles_it_alone_verifies_it_and_says_whether_it_is_faster(tree):
+    tree.call("scripts/try", ID, "--build-only")
+    before = objects(tree.root / "build-try")
+    assert before == objects(tree.build), "the usual build is taken as it is"
+    with source(tree).open("a", encoding="utf-8") as file:
         file.write("// An edit.\n")
-    said = house.call("scripts/try", ID, "--problem", "n-to-m/12x12/12x12/2:2/full")
-    after = objects(house.root / "build-try")
+    said = tree.call("scripts/try", ID, "--problem", "n-to-m/12x12/12x12/2:2/full")
+    after = objects(tree.root / "build-try")
     assert [name for name, made in before.items() if after[name] != made] == [
         f"libxcorr.so.p/meson-generated_.._{ID}.cpp.o"
     ]
@@ -180,75 +180,75 @@ def test_try_compiles_it_alone_verifies_it_and_says_whether_it_is_faster(house):
     assert re.search(r"^(FASTER|SLOWER|no difference seen): .* times as fast as ", said, re.MULTILINE), said
     assert "limited by: " in said
     listed = subprocess.run(
-        [house.root / "build-try" / "xcorr-bench", "--list=json"], check=True, capture_output=True, text=True
+        [tree.root / "build-try" / "xcorr-bench", "--list=json"], check=True, capture_output=True, text=True
     )
     built = {entry["id"] for entry in json.loads(listed.stdout)["variants"]}
     assert ID in built and all(name in said for name in built), f"only what is compared is built, not {built}"
 
 
-def test_a_comment_is_compiled_and_measures_nothing(house):
-    compiled = (house.build / f"{ID}.cpp").stat().st_mtime_ns
-    with source(house).open("a", encoding="utf-8") as file:
+def test_a_comment_is_compiled_and_measures_nothing(tree):
+    compiled = (tree.build / f"{ID}.cpp").stat().st_mtime_ns
+    with source(tree).open("a", encoding="utf-8") as file:
         file.write("// An edit.\n")
-    house.ninja()
-    assert (house.build / f"{ID}.cpp").stat().st_mtime_ns > compiled
-    assert house.measure() == {}
+    tree.ninja()
+    assert (tree.build / f"{ID}.cpp").stat().st_mtime_ns > compiled
+    assert tree.measure() == {}
 
 
-def test_an_edit_measures_only_it_again(house):
-    others = {name: entry["source_hash"] for name, entry in house.listed().items() if name != ID}
-    with source(house).open("a", encoding="utf-8") as file:
+def test_an_edit_measures_only_it_again(tree):
+    others = {name: entry["source_hash"] for name, entry in tree.listed().items() if name != ID}
+    with source(tree).open("a", encoding="utf-8") as file:
         file.write("namespace xcorr {}\n")
-    house.ninja()
-    assert {name: house.listed()[name]["source_hash"] for name in others} == others
-    assert house.measure() == {ID: {"passed"}}
+    tree.ninja()
+    assert {name: tree.listed()[name]["source_hash"] for name in others} == others
+    assert tree.measure() == {ID: {"passed"}}
 
 
-def test_a_removed_variant_fails_naming_it_and_leaves_with_the_next_build(house):
-    source(house).unlink()
-    assert f"algorithms/cpu/{ID}.cpp" in house.ninja(fails=True)
-    house.call("scripts/build.sh")
-    assert ID not in house.listed()
+def test_a_removed_variant_fails_naming_it_and_leaves_with_the_next_build(tree):
+    source(tree).unlink()
+    assert f"algorithms/cpu/{ID}.cpp" in tree.ninja(fails=True)
+    tree.call("scripts/build.sh")
+    assert ID not in tree.listed()
 
 
-def test_a_kernel_is_one_new_file_and_right_under_the_emulation(house):
+def test_a_kernel_is_one_new_file_and_right_under_the_emulation(tree):
     """No nvcc and no card: the skeleton meets the odd problems of every form, under the sanitizers.
 
     The other kernels leave the copy first: each would be compiled again, for minutes, and none of them is asked."""
-    others = [path for path in (house.root / "algorithms").rglob("*.cu") if "XCORR_VARIANT(" in path.read_text()]
+    others = [path for path in (tree.root / "algorithms").rglob("*.cu") if "XCORR_VARIANT(" in path.read_text()]
     assert len(others) > 20
     for other in others:
         other.unlink()
-    before = set(house.root.rglob("*"))
-    said = house.call(
-        "scripts/new_variant.py", KERNEL, "--family", "brand_new", "--backend", "cuda", "--parent", min(house.listed())
+    before = set(tree.root.rglob("*"))
+    said = tree.call(
+        "scripts/new_variant.py", KERNEL, "--family", "brand_new", "--backend", "cuda", "--parent", min(tree.listed())
     )
     assert "brand_new is a new family" in said
-    path = house.root / "algorithms" / "brand_new" / f"{KERNEL}.cu"
-    assert set(house.root.rglob("*")) - before == {path.parent, path}
-    house.call("meson", "setup", "--reconfigure", house.build, "-Dtests=true")
-    compiled = house.ninja("tests/emulation/emulation-tests")
+    path = tree.root / "algorithms" / "brand_new" / f"{KERNEL}.cu"
+    assert set(tree.root.rglob("*")) - before == {path.parent, path}
+    tree.call("meson", "setup", "--reconfigure", tree.build, "-Dtests=true")
+    compiled = tree.ninja("tests/emulation/emulation-tests")
     assert f"{KERNEL}_emulated.cpp" in compiled and compiled.count("_emulated.cpp") == 1
-    said = house.call(house.build / "tests" / "emulation" / "emulation-tests", f"--gtest_filter=*Conformance*/{KERNEL}")
+    said = tree.call(tree.build / "tests" / "emulation" / "emulation-tests", f"--gtest_filter=*Conformance*/{KERNEL}")
     assert "[  PASSED  ] 4 tests" in said
     path.unlink()
-    house.call("meson", "setup", "--reconfigure", house.build, "-Dtests=false")
+    tree.call("meson", "setup", "--reconfigure", tree.build, "-Dtests=false")
 
 
-def test_an_edited_header_rebuilds_what_includes_it(house):
-    """Only the variants are built here: the rest of the house would take most of a minute."""
-    targets = house.call("ninja", "-C", house.build, "-t", "targets", "all").splitlines()
-    names = sorted(house.listed())
+def test_an_edited_header_rebuilds_what_includes_it(tree):
+    """Only the variants are built here: the rest of the tree would take most of a minute."""
+    targets = tree.call("ninja", "-C", tree.build, "-t", "targets", "all").splitlines()
+    names = sorted(tree.listed())
     objects = [
         line.split(": ")[0] for line in targets if any(line.split(": ")[0].endswith(f"_{name}.cpp.o") for name in names)
     ]
     assert len(objects) == len(names)
-    with (house.root / "harness" / "variant.hpp").open("a", encoding="utf-8") as file:
+    with (tree.root / "harness" / "variant.hpp").open("a", encoding="utf-8") as file:
         file.write("// An edit.\n")
-    said = house.ninja(*objects)
+    said = tree.ninja(*objects)
     for compiled in objects:
         assert f"Compiling C++ object {compiled}" in said
-    assert "Compiling" not in house.ninja(*objects)
+    assert "Compiling" not in tree.ninja(*objects)
 
 
 @pytest.mark.parametrize(

@@ -259,9 +259,9 @@ class _Run:
         and how far they are apart: less where the frame ends."""
         before, after, apart = [], [], []
         for place, distance, extent in zip(self.places, wanted, self.frames[0].shape):
-            room = extent - self.settings.window
-            whole = np.clip(distance, -room, room)
-            early = np.clip(place - np.floor_divide(whole, 2), np.maximum(0, -whole), room - np.maximum(0, whole))
+            margin = extent - self.settings.window
+            whole = np.clip(distance, -margin, margin)
+            early = np.clip(place - np.floor_divide(whole, 2), np.maximum(0, -whole), margin - np.maximum(0, whole))
             before.append(early)
             after.append(early + whole)
             apart.append(whole)
