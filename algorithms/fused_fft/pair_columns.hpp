@@ -148,6 +148,13 @@ __device__ __forceinline__ void load_wrapped(const PairInputs& a, std::uint32_t 
 __device__ __forceinline__ Complex sum_of_lanes(Complex mine) {
   return {warp::reduce_add(mine.re), warp::reduce_add(mine.im)};
 }
+// The sum of all elements, of left + i right.
+__device__ __forceinline__ Complex sum_of_lanes(const Complex (&v)[32]) {
+  Complex sum = v[0];
+#pragma unroll
+  for (int y = 1; y < 32; ++y) sum = sum + v[y];
+  return sum_of_lanes(sum);
+}
 __device__ __forceinline__ void subtract_from_all(Complex (&v)[32], Complex value) {
 #pragma unroll
   for (int y = 0; y < 32; ++y) v[y] = v[y] - value;

@@ -99,14 +99,6 @@ __device__ __forceinline__ Complex squares_of_lanes(const Complex (&v)[32]) {
   }
   return sum_of_lanes(sum);
 }
-// The squares of the sums over all lanes.
-__device__ __forceinline__ Complex squared_sums_of_lanes(const Complex (&v)[32]) {
-  Complex sum = v[0];
-#pragma unroll
-  for (int y = 1; y < 32; ++y) sum = sum + v[y];
-  sum = sum_of_lanes(sum);
-  return {sum.re * sum.re, sum.im * sum.im};
-}
 __device__ __forceinline__ void multiply_sides(Complex (&v)[32], float left, float right) {
 #pragma unroll
   for (int y = 0; y < 32; ++y) v[y] = {left * v[y].re, right * v[y].im};
@@ -127,8 +119,9 @@ __device__ __forceinline__ int scale_alike(Complex of_sums, Complex (&v)[32]) {
     const Complex squares = squares_of_lanes(v);
     Complex weights = squares;
     if (kHasMeans && of_sums.re != 0) {
-      const Complex of_sum = squared_sums_of_lanes(v);
-      weights = {fmaf(of_sums.re, of_sum.re, squares.re), fmaf(of_sums.im, of_sum.im, squares.im)};
+      const Complex sum = sum_of_lanes(v);
+      weights = {fmaf(of_sums.re, sum.re * sum.re, squares.re),
+                 fmaf(of_sums.im, sum.im * sum.im, squares.im)};
     }
     int left = left_exponent(weights), right = 0;
     is_last = are_usual(squares);

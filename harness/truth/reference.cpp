@@ -52,19 +52,22 @@ FftwArray<T> fftw_array(Index count) {
   return FftwArray<T>(static_cast<T*>(memory));
 }
 
-// The passes of a transform of this length. A length with a large prime factor is a convolution
-// (Bluestein 1970): three transforms of up to four times the length.
+// The passes of a transform of this length. A convolution takes three transforms of up to four times
+// the length.
 double log2_circular(Index length) {
-  constexpr Index kLargestPrime = 127;  // that libraries compute directly
-  Index rest = length;
-  for (Index prime = 2; prime <= kLargestPrime; ++prime) {
-    while (rest % prime == 0) rest /= prime;
-  }
   const double passes = std::log2(static_cast<double>(length));
-  return rest == 1 ? passes : 3.0 * (passes + 2.0);
+  return largest_prime_factor(length) <= kLargestDirectPrime ? passes : 3.0 * (passes + 2.0);
 }
 
 }  // namespace
+
+Index largest_prime_factor(Index n) {
+  Index largest = 1;
+  for (Index p = 2; p * p <= n; ++p) {
+    for (; n % p == 0; n /= p) largest = p;
+  }
+  return std::max(n, largest);
+}
 
 Index reference_length(Index n) {
   for (Index candidate = n;; ++candidate) {

@@ -39,6 +39,11 @@ class FftReference {
 // The length of transforms of a reference: the smallest 2^a 3^b 5^c 7^d of at least n.
 Index reference_length(Index n);
 
+// The largest prime factor of n; 1 for 1.
+Index largest_prime_factor(Index n);
+// Libraries transform lengths with larger prime factors as convolutions (Bluestein 1970).
+inline constexpr Index kLargestDirectPrime = 127;
+
 // log2 of the number of points of the smallest transform of the problem.
 double log2_transform_points(const Problem& problem);
 

@@ -52,13 +52,14 @@ XCORR_HD inline double series_bound(double overlap, double norm, double unit_rou
 // The norm of a segment that a transform of a time series reads: of four times the length of the
 // template, or 256 samples, at most the whole signal. `window_norm` is the largest norm of `terms`
 // consecutive samples, as many as the template has.
-// Outputs that read less than a segment do not tell its norm: `few_outputs`.
+// With `few_outputs` no output's window may tell the norm of the segment, so the whole signal does.
 XCORR_HD inline double segment_norm(double window_norm, double whole_norm, double terms,
                                     bool few_outputs) {
   if (few_outputs) return whole_norm;
   return fmin(fmax(2.0, 16.0 / sqrt(terms)) * window_norm, whole_norm);
 }
 
+// Whether all outputs of a time series together read less than a segment.
 inline bool has_few_outputs(const Problem& series) {
   return series.out_cols() + series.left.cols - 1 < std::max<Index>(4 * series.left.cols, 256);
 }
@@ -128,7 +129,7 @@ struct Bounds {
   // rounding errors in proportion to the largest.
   double largest_right_norm;
   double largest_left_norm;  // where one batch transforms both sides, scaled alike; else 0
-  double roughness;          // ... and how many times the errors of smooth lengths it adds
+  double roughness;          // errors of that batch at lengths that are not smooth; else 0
   bool series;               // Problem::is_time_series
   SeriesRoundoff rounds;
   double largest_segment;  // the largest norm of a segment; largest_right_norm where not `series`
@@ -198,12 +199,10 @@ struct Bounds {
     const double of_sums = definition ? std::max(reference, walk) : of_transform;
     const bool one_direction = is_systematic(kind) || has_squares();
     const bool cut = series && rounds.narrow && is_same_sign(kind);
-    const double run = equal_products(terms);
     const auto sums = [&](double roundoff) {
       const double systematic = systematic_bound(terms, 1.0, roundoff);
-      const double spread = definition_l2_bound(terms, roundoff);
-      const double random =
-          run > 0 ? std::max(spread, systematic_bound(run, 1.0, roundoff)) : spread;
+      const double random = std::max(definition_l2_bound(terms, roundoff),
+                                     systematic_bound(equal_products(terms), 1.0, roundoff));
       return of_sums * (one_direction ? systematic : cut ? std::max(systematic, random) : random);
     };
     // Rounded inputs: errors of random sign reach 0.6 u times the norm of the products.
@@ -304,9 +303,8 @@ struct Bounds {
   }
   XCORR_HD double growth(double terms, double roundoff, double absolute) const {
     if (is_systematic(kind) || has_squares()) return systematic_bound(terms, absolute, roundoff);
-    const double random = definition_bound(terms, absolute, roundoff);
-    const double run = equal_products(terms);
-    return run > 0 ? fmax(random, systematic_bound(run, absolute, roundoff)) : random;
+    return fmax(definition_bound(terms, absolute, roundoff),
+                systematic_bound(equal_products(terms), absolute, roundoff));
   }
   // How many of `terms` products may be squares of one fill value: where left and right are one
   // array, the run of a fifth of its elements meets itself.

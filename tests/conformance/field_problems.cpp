@@ -247,7 +247,7 @@ std::vector<InputKind> usual_inputs(const Problem& problem) {
   constexpr InputKind kOutside[] = {InputKind::fill, InputKind::bimodal, InputKind::contrast};
   constexpr InputKind kSides[] = {InputKind::unequal, InputKind::blank};
   kinds.push_back(scored ? kOutside[turn % 3] : kSides[turn % 2]);
-  // Sides with unlike spectra may share a transform.
+  // Lengths with large primes lose digits of data with a mean alone.
   if (plain.left.size() == 1 && plain.right.size() > 10'000) kinds.push_back(InputKind::uniform);
   return kinds;
 }

@@ -99,7 +99,7 @@ std::vector<Problem> fixed_problems(Backend backend) {
     if (backend == Backend::cpu) break;
     for (const Counts& counts : kLargeCounts) add(counts, shapes, "full");
   }
-  // A spectrum of one value beside one with nearly all of its energy in one bin.
+  // cufft_paper pads this to 19,901 = 7 x 2843 columns; large primes cost cuFFT digits.
   add({Form::one_to_one, 1, 1}, {"1x1", "1x19900"}, "sy:0..0,sx:0..309");
   // Forms take turns over the windows, so that each form meets each window on some shape.
   std::size_t turn = 0;

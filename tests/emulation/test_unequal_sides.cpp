@@ -24,17 +24,17 @@ std::vector<float> surfaces(const Variant& v, const Params& point, const Problem
 
 // f(variant, point, problem) for transforms of every field that knows no window of its own.
 template <typename F>
-void each_transform(F f) {
+void each_transform(const std::vector<std::string>& fields, const std::vector<std::string>& sizes,
+                    const std::string& counts, F f) {
   int met = 0;
   for (const Variant& v : emulated([](const Variant& one) {
          return !is_definition(one.algorithm_class) && has(one.results, ResultKind::surface) &&
                 !one.same_only;
        })) {
-    for (const std::string fields :
-         {"", "/score=covariance", "/boundary=circular", "/boundary=circular/score=covariance",
-          "/boundary=circular/score=phase:0"}) {
-      for (const std::string size : {"20x31", "32x32", "64x64"}) {
-        const Problem q = parse_problem("n-to-mn/" + size + "/" + size + "/2:2/full" + fields);
+    for (const std::string& of_fields : fields) {
+      for (const std::string& size : sizes) {
+        const Problem q =
+            parse_problem("n-to-mn/" + size + "/" + size + "/" + counts + "/full" + of_fields);
         if (!has(v.boundaries, q.fields.boundary) || !has(v.scores, q.fields.score.kind)) continue;
         for (const Params& point : emulated_points(v)) {
           if (!v.supports({q, point})) continue;
@@ -47,6 +47,13 @@ void each_transform(F f) {
   }
   // A program for one mutant has the kernels of one variant.
   if (met == 0) GTEST_SKIP() << "no transforms";
+}
+
+template <typename F>
+void each_transform(F f) {
+  each_transform({"", "/score=covariance", "/boundary=circular",
+                  "/boundary=circular/score=covariance", "/boundary=circular/score=phase:0"},
+                 {"20x31", "32x32", "64x64"}, "2:2", f);
 }
 
 TEST(UnequalSides, scales_change_no_digit_but_the_last) {
@@ -84,37 +91,21 @@ TEST(UnequalSides, of_a_blank_side_nothing_is_left) {
 }
 
 // Ones have their energy in few bins, noise in all. A bin in which one side is large counts squared, so like norms are not
-// enough. Seeds decide which side is ones.
+// enough. The seed decides which side is ones.
 TEST(UnequalSides, a_side_of_ones_keeps_the_bounds) {
   const std::unique_ptr<Device> device = open_cpu();
-  int met = 0;
-  for (const Variant& v : emulated([](const Variant& one) {
-         return !is_definition(one.algorithm_class) && !one.same_only &&
-                has(one.results, ResultKind::surface) && has(one.scores, ScoreKind::product);
-       })) {
-    for (const std::string size : {"16x16", "20x31", "31x31", "32x32", "64x64"}) {
-      for (const std::string boundary : {"", "/boundary=circular"}) {
-        const Problem q = parse_problem("n-to-mn/" + size + "/" + size + "/3:12/full" + boundary);
-        if (!has(v.boundaries, q.fields.boundary)) continue;
-        const std::vector<Params> points = emulated_points(v);
-        const auto point = std::find_if(points.begin(), points.end(), [&](const Params& one) {
-          return static_cast<bool>(v.supports({q, one}));
-        });
-        if (point == points.end()) continue;
-        ++met;
-        Planned planned(v, q, *point);
-        const Operands in(q);
-        for (std::uint64_t seed = 5; seed < 9; ++seed) {
-          const auto truth = device->truth(q, Precision::fp32, v.algorithm_class, seed);
-          expect_verdict(
-              *truth, InputKind::blank, in,
-              v.id + " " + point->canonical() + " " + q.id() + " seed " + std::to_string(seed),
-              [&] { return planned.compute(in); });
-        }
-      }
-    }
-  }
-  if (met == 0) GTEST_SKIP() << "no transforms";
+  each_transform({"", "/boundary=circular"}, {"16x16", "20x31", "31x31", "32x32", "64x64"}, "3:12",
+                 [&](const Variant& v, const Params& point, const Problem& q) {
+                   Planned planned(v, q, point);
+                   const Operands in(q);
+                   for (std::uint64_t seed = 5; seed < 9; ++seed) {
+                     const auto truth = device->truth(q, Precision::fp32, v.algorithm_class, seed);
+                     expect_verdict(*truth, InputKind::blank, in,
+                                    v.id + " " + point.canonical() + " " + q.id() + " seed " +
+                                        std::to_string(seed),
+                                    [&] { return planned.compute(in); });
+                   }
+                 });
 }
 
 }  // namespace

@@ -41,10 +41,7 @@ struct PairArguments : PairInputs {
 // v: the elements of a pair after removal of the pivots. Outputs would be multiplied by 2^back.
 __device__ __forceinline__ PairPhase phase_of_lanes(const PhaseWeights& weights,
                                                     const Complex (&v)[32], int back) {
-  Complex sum = v[0];
-#pragma unroll
-  for (int y = 1; y < 32; ++y) sum = sum + v[y];
-  sum = sum_of_lanes(sum);
+  const Complex sum = sum_of_lanes(v);
   const Complex squares = squares_of_lanes(v);
   // The norm without the part of the means that the pivots left.
   const auto norm = [](float of_squares, float of_sum) {
