@@ -31,7 +31,7 @@ inline Index cufft_size(Index least) {
 
 // The kind of batched 2D transforms.
 enum class Transform {
-  real,          // real to complex and back, one 2D plan each, in place
+  real,          // real to complex and back, one 2D plan each, in place; complex if columns are odd
   complex,       // two right matrices as one complex matrix, 2D plans, in place
   complex_rows,  // the same with one plan for rows and one for columns; row y of all matrices is
                  // contiguous, and rows of padding, which are zero, are not transformed
@@ -117,10 +117,11 @@ inline FftChunks fft_chunks(const Problem& q, Index scalar_bytes, Transform tran
     g.cols = std::max<Index>(2, cufft_size(padded_size(q.left.cols, q.right.cols, q.window.sx)));
   }
   g.pack = transform == Transform::real ? 1 : 2;
+  g.complex = transform != Transform::real || g.cols % 2 != 0;
   g.by_rows = transform == Transform::complex_rows;
   g.padded_rows = g.by_rows ? std::max(q.left.rows, q.right.rows) : g.rows;
   // Rows consist of whole 16-byte accesses.
-  g.pitch = transform == Transform::real ? (g.cols / 2 + 2) / 2 * 2 : g.cols;
+  g.pitch = (g.used_cols() + 1) / 2 * 2;
   g.real_pitch = 2 * g.pitch;
   g.spectrum = g.rows * g.pitch;
   g.left = q.left;

@@ -3,7 +3,10 @@
 // A transform has rows x cols elements. It holds one real matrix, or (`pack` 2) two right matrices
 // of one left matrix as the real and the imaginary part of a complex matrix. Correlation with a
 // real left matrix is linear, so that the real and the imaginary part of the output are the two
-// outputs, and no spectrum is unpacked.
+// outputs, and no spectrum is unpacked. One real matrix with an odd number of columns is `complex`
+// too, with imaginary parts of 0: cuFFT transforms two real matrices of odd length as one complex
+// array, where a matrix of small values has the rounding errors of its neighbour (up to 2e-2 of the
+// result beside an element of 1e6).
 //
 // A slot is the place of one transform in a batch: lefts come first, then rights. Rights and pairs
 // are in runs (the rights of one left matrix), so that a rectangle of lefts and rights is a chunk
@@ -22,8 +25,9 @@ struct Strides {
 
 // The part of the layout that is the same for all chunks.
 struct FftGeometry {
-  Index rows, cols;  // of a transform
-  Index pack = 1;    // real matrices per transform: 1 or 2
+  Index rows, cols;      // of a transform
+  Index pack = 1;        // real matrices per transform: 1 or 2
+  bool complex = false;  // transforms are complex to complex; images have imaginary parts
   bool by_rows = false;
   Index padded_rows;  // rows that padding writes: all, or those that can be nonzero
   Index real_pitch;   // scalars per row of an image, with padding
@@ -38,6 +42,10 @@ struct FftGeometry {
   Shifts sy, sx;               // the window
 
   Index input_slots() const { return left_slots + right_slots; }
+  // Complex elements per row of a spectrum.
+  Index used_cols() const { return complex ? cols : cols / 2 + 1; }
+  // Scalars per column of an image.
+  Index parts() const { return complex ? 2 : 1; }
 };
 
 // The part that differs between chunks: the first matrices and the first output of a chunk, and the

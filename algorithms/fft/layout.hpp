@@ -38,9 +38,10 @@ struct PadArguments {
   Index right_pitch;
 };
 
-// to[slot][y][x] = the matrix of that slot (of two matrices: re and im in turn), zero outside it. A
-// thread writes kCount consecutive scalars of a row.
-template <typename T, int kPack, int kCount>
+// to[slot][y][x] = the kPack matrices of that slot, zero outside them. A column has kParts scalars:
+// a real number, or the real and the imaginary part. A thread writes kCount consecutive scalars of a
+// row.
+template <typename T, int kPack, int kParts, int kCount>
 __global__ void __launch_bounds__(kLayoutThreads) pad_kernel(PadArguments<T> p) {
   std::uint32_t access = blockIdx.x * kLayoutThreads + threadIdx.x;
   if (access >= p.accesses) return;
@@ -48,9 +49,9 @@ __global__ void __launch_bounds__(kLayoutThreads) pad_kernel(PadArguments<T> p) 
   const std::uint32_t outer = p.line.split(inner);
   const std::uint32_t slot = p.by_rows ? inner : outer;
   const int y = static_cast<int>(p.by_rows ? outer : inner);
-  const int x = static_cast<int>(access) * (kCount / kPack);
+  const int x = static_cast<int>(access) * (kCount / kParts);
 
-  const T* from[kPack] = {};  // null: zeros
+  const T* from[kParts] = {};  // null: zeros
   int cols = 0;
   if (slot < p.left_slots) {
     if (slot < p.from.lefts && y < p.left_rows) {
@@ -74,8 +75,8 @@ __global__ void __launch_bounds__(kLayoutThreads) pad_kernel(PadArguments<T> p) 
   Wide<T, kCount> value;
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    const int col = x + i / kPack;
-    value.at[i] = from[i % kPack] && col < cols ? from[i % kPack][col] : T(0);
+    const int col = x + i / kParts;
+    value.at[i] = from[i % kParts] && col < cols ? from[i % kParts][col] : T(0);
   }
   T* to = p.to + slot * p.strides.slot + y * p.strides.row;
   reinterpret_cast<Wide<T, kCount>*>(to)[access] = value;
@@ -95,7 +96,7 @@ struct CropArguments {
 };
 
 // Outputs first .. first + kCount - 1 of a pair, if they exist, from its image.
-template <typename T, int kPack>
+template <typename T, int kParts>
 __device__ __forceinline__ Wide<T, kWide<T>> cropped(const CropArguments<T>& c, const T* image,
                                                      std::int64_t first) {
   Wide<T, kWide<T>> value;
@@ -111,7 +112,7 @@ __device__ __forceinline__ Wide<T, kWide<T>> cropped(const CropArguments<T>& c, 
       row = image + (sy < 0 ? sy + c.rows : sy) * c.strides.row;
     }
     const int sx = static_cast<int>(x++) + c.first_sx;
-    value.at[i] = c.scale * row[static_cast<Index>(sx < 0 ? sx + c.cols : sx) * kPack];
+    value.at[i] = c.scale * row[static_cast<Index>(sx < 0 ? sx + c.cols : sx) * kParts];
   }
   return value;
 }
@@ -119,7 +120,7 @@ __device__ __forceinline__ Wide<T, kWide<T>> cropped(const CropArguments<T>& c, 
 // out = scale * the image at the shift of each output. A thread writes the outputs of one store of
 // full width, so that whole lines are written wherever outputs begin. Of two packed outputs it
 // writes the same part of both, so that the image is read once.
-template <typename T, int kPack>
+template <typename T, int kPack, int kParts>
 __global__ void __launch_bounds__(kLayoutThreads) crop_kernel(CropArguments<T> c) {
   constexpr int kCount = kWide<T>;
   std::uint32_t access = blockIdx.x * kLayoutThreads + threadIdx.x;
@@ -139,7 +140,7 @@ __global__ void __launch_bounds__(kLayoutThreads) crop_kernel(CropArguments<T> c
     to[part] = c.to.out + (run * c.pair_pitch + item + part) * c.item;
     const auto lead = reinterpret_cast<std::uintptr_t>(to[part]) / sizeof(T) % kCount;
     first[part] = static_cast<std::int64_t>(access) * kCount - static_cast<std::int64_t>(lead);
-    value[part] = cropped<T, kPack>(c, image + part, first[part]);
+    value[part] = cropped<T, kParts>(c, image + part, first[part]);
   }
 #pragma unroll
   for (int part = 0; part < kPack; ++part) {
@@ -160,7 +161,7 @@ inline unsigned layout_blocks(Index threads) {
   return static_cast<unsigned>(ceil_div<Index>(threads, kLayoutThreads));
 }
 
-template <typename T, int kPack, int kCount>
+template <typename T, int kPack, int kParts, int kCount>
 void pad_as(const FftGeometry& g, const FftChunk<T>& chunk, T* images, void* stream) {
   const Index row = g.real_pitch / kCount;
   PadArguments<T> p{};
@@ -178,19 +179,21 @@ void pad_as(const FftGeometry& g, const FftChunk<T>& chunk, T* images, void* str
   p.right_rows = static_cast<int>(g.right.rows);
   p.right_cols = static_cast<int>(g.right.cols);
   p.right_pitch = g.right_pitch;
-  launch(pad_kernel<T, kPack, kCount>, dim3(layout_blocks(p.accesses)), dim3(kLayoutThreads), 0,
-         stream, p);
+  launch(pad_kernel<T, kPack, kParts, kCount>, dim3(layout_blocks(p.accesses)),
+         dim3(kLayoutThreads), 0, stream, p);
 }
 
 // Pads the inputs of a chunk into `images`.
 template <typename T>
 void pad(const FftGeometry& g, const FftChunk<T>& chunk, T* images, void* stream) {
   if (g.pack == 2) {
-    pad_as<T, 2, kWide<T>>(g, chunk, images, stream);
+    pad_as<T, 2, 2, kWide<T>>(g, chunk, images, stream);
+  } else if (g.complex) {
+    pad_as<T, 1, 2, kWide<T>>(g, chunk, images, stream);
   } else if (g.real_pitch % kWide<T> == 0 && g.in.slot % kWide<T> == 0) {
-    pad_as<T, 1, kWide<T>>(g, chunk, images, stream);
+    pad_as<T, 1, 1, kWide<T>>(g, chunk, images, stream);
   } else {
-    pad_as<T, 1, 1>(g, chunk, images, stream);
+    pad_as<T, 1, 1, 1>(g, chunk, images, stream);
   }
 }
 
@@ -202,6 +205,9 @@ template <typename T>
 void crop(const FftGeometry& g, const FftChunk<T>& chunk, const T* images, T scale, void* stream,
           Index most_outputs = kCropOutputs) {
   const Index row = g.sx.count(), step = std::max<Index>(1, most_outputs / row);
+  const auto kernel = g.pack == 2 ? crop_kernel<T, 2, 2>
+                      : g.complex ? crop_kernel<T, 1, 2>
+                                  : crop_kernel<T, 1, 1>;
   for (Index y = 0; y < g.sy.count(); y += step) {
     const Index count = std::min(step, g.sy.count() - y) * row;
     const Index accesses = ceil_div<Index>(count + kWide<T> - 1, kWide<T>);
@@ -222,8 +228,7 @@ void crop(const FftGeometry& g, const FftChunk<T>& chunk, const T* images, T sca
     c.first_sy = static_cast<int>(g.sy.first + y);
     c.first_sx = static_cast<int>(g.sx.first);
     c.scale = scale;
-    launch(g.pack == 2 ? crop_kernel<T, 2> : crop_kernel<T, 1>, dim3(layout_blocks(c.accesses)),
-           dim3(kLayoutThreads), 0, stream, c);
+    launch(kernel, dim3(layout_blocks(c.accesses)), dim3(kLayoutThreads), 0, stream, c);
   }
 }
 

@@ -135,7 +135,7 @@ class CufftTransforms {
   using Complex = typename Types::Complex;
 
  public:
-  explicit CufftTransforms(const FftGeometry& g) : by_rows_(g.by_rows), complex_(g.pack == 2) {}
+  explicit CufftTransforms(const FftGeometry& g) : by_rows_(g.by_rows), complex_(g.complex) {}
 
   CufftPlan<T>& first() { return first_; }
   CufftPlan<T>& last() { return last_; }

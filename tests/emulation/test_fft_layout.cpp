@@ -44,18 +44,19 @@ struct Dft {
 void forward(const FftGeometry& g, const float* images, Complex* spectra) {
   const Index slot = g.by_rows ? g.pitch : g.spectrum;
   const Dft dft{g, g.by_rows ? g.input_slots() * g.pitch : g.pitch};
+  ASSERT_TRUE(g.complex || g.cols % 2 == 0) << "cuFFT makes one array of two such matrices";
   for (Index s = 0; s < g.input_slots(); ++s) {
     const float* from = images + s * g.in.slot;
     std::vector<std::complex<double>> in;
     for (Index y = 0; y < g.rows; ++y) {
       for (Index x = 0; x < g.cols; ++x) {
-        const float* at = from + y * g.in.row + x * g.pack;
-        in.emplace_back(at[0], g.pack == 2 ? at[1] : 0.0f);
+        const float* at = from + y * g.in.row + x * g.parts();
+        in.emplace_back(at[0], g.complex ? at[1] : 0.0f);
       }
     }
     const auto out = dft.transform(in, -1);
     for (Index y = 0; y < g.rows; ++y) {
-      for (Index x = 0; x < (g.pack == 2 ? g.cols : g.cols / 2 + 1); ++x) {
+      for (Index x = 0; x < g.used_cols(); ++x) {
         spectra[s * slot + y * dft.row + x] =
             Complex(out[static_cast<std::size_t>(y * g.cols + x)]);
       }
@@ -68,13 +69,13 @@ void inverse(const FftGeometry& g, Complex* products) {
   const Dft dft{g, g.by_rows ? g.pair_slots * g.pitch : g.pitch};
   auto* images = reinterpret_cast<float*>(products);
   for (Index s = 0; s < g.pair_slots; ++s) {
-    const auto out = dft.transform(dft.read(products + s * slot, g.pack == 1), 1);
+    const auto out = dft.transform(dft.read(products + s * slot, !g.complex), 1);
     for (Index y = 0; y < g.rows; ++y) {
       for (Index x = 0; x < g.cols; ++x) {
         const auto value = out[static_cast<std::size_t>(y * g.cols + x)];
-        float* at = images + s * g.out.slot + y * g.out.row + x * g.pack;
+        float* at = images + s * g.out.slot + y * g.out.row + x * g.parts();
         at[0] = static_cast<float>(value.real());
-        if (g.pack == 2) at[1] = static_cast<float>(value.imag());
+        if (g.complex) at[1] = static_cast<float>(value.imag());
       }
     }
   }

@@ -21,6 +21,7 @@ template <typename T>
 struct PaddedInputs {
   T* images;
   Strides strides;
+  Index parts;  // scalars per column
   Index slots, left_slots;
   Shape left, right;
 };
@@ -36,7 +37,7 @@ __global__ void __launch_bounds__(kScoreThreads)
     const Shape shape = slot < of.left_slots ? of.left : of.right;
     T* const image = of.images + slot * of.strides.slot;
     const auto element = [&](Index i) -> T& {
-      return image[i / shape.cols * of.strides.row + i % shape.cols];
+      return image[i / shape.cols * of.strides.row + i % shape.cols * of.parts];
     };
     const double size = static_cast<double>(shape.size());
     double mean = 0, rest = 0, squares = 0;
@@ -64,7 +65,7 @@ inline Index matrix_norms(const FftGeometry& g) { return g.input_slots(); }
 
 template <typename T>
 void remove_means(const FftGeometry& g, T* images, double* norms, void* stream) {
-  const PaddedInputs<T> of{images, g.in, g.input_slots(), g.left_slots, g.left, g.right};
+  const PaddedInputs<T> of{images, g.in, g.parts(), g.input_slots(), g.left_slots, g.left, g.right};
   launch(remove_means_kernel<T>, dim3(static_cast<unsigned>(std::min(of.slots, kMostScoreBlocks))),
          dim3(kScoreThreads), 0, stream, of, norms);
 }
@@ -138,7 +139,7 @@ void phase_products(const FftGeometry& g, const void* left, const void* right,
   a.spectrum = g.spectrum;
   a.pitch = g.pitch;
   a.rows = g.rows;
-  a.cols = g.cols / 2 + 1;
+  a.cols = g.used_cols();
   a.exponent = exponent;
   a.floor = phase_floor(static_cast<double>(g.rows * g.cols));
   a.scale = 1 / static_cast<double>(g.rows * g.cols);
