@@ -306,11 +306,14 @@ struct Bounds {
     return fmax(definition_bound(terms, absolute, roundoff),
                 systematic_bound(equal_products(terms), absolute, roundoff));
   }
-  // How many of `terms` products may be squares of one fill value: where left and right are one
-  // array, the run of a fifth of its elements meets itself.
+  // How many of `terms` products may be nearly equal squares. Where left and right are one array, a
+  // fill's run of a fifth of the elements meets itself. Without the mean, which a fill or an outlier
+  // moves, all other elements are nearly equal too.
   XCORR_HD double equal_products(double terms) const {
-    if (kind != InputKind::fill || !problem.fields.same) return 0.0;
-    return fmin(terms, static_cast<double>(problem.right.size() / 5 + 1));
+    const bool fill = kind == InputKind::fill;
+    if (!problem.fields.same || (!fill && kind != InputKind::outlier)) return 0.0;
+    if (problem.fields.score.kind == ScoreKind::covariance) return terms;
+    return fill ? fmin(terms, static_cast<double>(problem.right.size() / 5 + 1)) : 0.0;
   }
   // One array twice in float64: the products at shift 0 are squares. Squares of numbers of 24 bits
   // end in 0 or 1 quarter of the last place of their sum, never in 2 or 3, and are rounded down.

@@ -17,9 +17,10 @@ namespace {
 
 constexpr std::uint64_t kSeed = 7;
 
-std::vector<float> honest(const Problem& problem, AlgorithmClass of, InputKind kind) {
+std::vector<float> honest(const Problem& problem, AlgorithmClass of, InputKind kind,
+                          std::uint64_t seed = kSeed) {
   const Index amplitude = exact_amplitude(problem, Precision::fp32, of);
-  return fp32::outputs(problem, score_inputs(problem, kind, kSeed, amplitude, 0),
+  return fp32::outputs(problem, score_inputs(problem, kind, seed, amplitude, 0),
                        !is_definition(of) || problem.fields.score.kind == ScoreKind::phase);
 }
 
@@ -59,6 +60,26 @@ TEST(FieldTruth, HonestFloat32Passes) {
                       check.bound);
         }
       }
+    }
+  }
+}
+
+// An outlier moves the mean so far that all other elements are nearly equal without it. Their squares,
+// added to that of the outlier, are rounded in one direction.
+TEST(FieldTruth, SquaresAboutAMeanThatAnOutlierMovedPass) {
+  const Problem problem =
+      parse_problem("one-to-one/1x255/1x255/1:1/sy:0..0,sx:0..6/score=covariance/same=yes");
+  const std::unique_ptr<Device> device = open_cpu();
+  for (const InputKind kind : {InputKind::outlier, InputKind::fill}) {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      const std::shared_ptr<Truth> truth =
+          device->truth(problem, Precision::fp32, AlgorithmClass::definition, seed);
+      std::vector<float> out = honest(problem, AlgorithmClass::definition, kind, seed);
+      const Check check = truth->check(kind, out.data());
+      EXPECT_TRUE(check.passed()) << to_string(kind) << " seed " << seed << ": "
+                                  << describe_failure(problem, check);
+      out[3] += 0.01f * out[0];
+      EXPECT_FALSE(truth->check(kind, out.data()).passed()) << to_string(kind) << " seed " << seed;
     }
   }
 }
