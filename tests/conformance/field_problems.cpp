@@ -189,6 +189,10 @@ std::vector<Problem> field_problems() {
        "one-to-one/128x128/128x128/1:1/sy:0..5,sx:-2..4",
        "one-to-many/192x192/192x192/1:2/sy:-3..3,sx:-3..3"},
       {circular, circular + "/result=peak", circular + "/score=phase:0/result=peak:gaussian"});
+  // Long rows of odd length, of which libraries of transforms make one array of two matrices.
+  all.add_each({"n-to-mn/9x131/9x131/2:4/sy:-4..4,sx:-9..65",
+                "one-to-one/1x1009/1x1009/1:1/sy:0..0,sx:-7..9"},
+               {circular, circular + "/score=covariance", circular + "/score=phase:0.5"});
   // Image velocimetry: windows of frames.
   all.add_each(
       {"n-to-mn/16x16/16x16/5:5/full/boundary=circular",
