@@ -4,6 +4,8 @@
 // inputs, the memory beside every buffer, a second call, and calls that alternate between two sets
 // of inputs and outputs. Each failure is printed with the command that repeats it. Exits 1 on a
 // failure, or when nothing ran.
+#include <omp.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -59,6 +61,11 @@ class Program {
       : options_(std::move(options)),
         part_(parse_part(options_.shard)),
         device_(open_device(options_.device)) {
+    // Parts run at once and share the cores: with as many threads each, those that wait take the
+    // time of those that compute (two parts on two cores: 14 s instead of 1 s).
+    if (part_.second > 1) {
+      omp_set_num_threads(static_cast<int>(std::max<Index>(1, omp_get_num_procs() / part_.second)));
+    }
     if (!options_.precision.empty()) precision_ = parse_precision(options_.precision);
     for (const std::string& input : options_.inputs) inputs_.push_back(parse_input_kind(input));
     for (const std::string& id : options_.variants) chosen_.push_back(&find_variant(id));
@@ -236,7 +243,8 @@ int start(int argc, char** argv) {
                  "FMAs of a problem, of --random and --errors; default of --random 2097152, cuda "
                  "2147483648")
       ->check(positive);
-  app.add_option("--shard", o.shard, "K/N: only part K of N of the problems or cases")
+  app.add_option("--shard", o.shard,
+                 "K/N: only part K of N of the problems or cases, on its share of the cores")
       ->expected(1, 2);
   app.add_option("--record", o.record, "with --random or --properties: facts as JSON, a file");
   auto* errors = app.add_option("--errors", o.errors,
