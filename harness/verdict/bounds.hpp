@@ -306,14 +306,22 @@ struct Bounds {
     return fmax(definition_bound(terms, absolute, roundoff),
                 systematic_bound(equal_products(terms), absolute, roundoff));
   }
-  // How many of `terms` products may be nearly equal squares. Where left and right are one array, a
-  // fill's run of a fifth of the elements meets itself. Without the mean, which a fill or an outlier
-  // moves, all other elements are nearly equal too.
+  // How many equal products lose as much as `terms` products of one array with itself, where their
+  // rounding errors do not average out.
   XCORR_HD double equal_products(double terms) const {
-    const bool fill = kind == InputKind::fill;
-    if (!problem.fields.same || (!fill && kind != InputKind::outlier)) return 0.0;
-    if (problem.fields.score.kind == ScoreKind::covariance) return terms;
-    return fill ? fmin(terms, static_cast<double>(problem.right.size() / 5 + 1)) : 0.0;
+    if (!problem.fields.same) return 0.0;
+    const bool centred = problem.fields.score.kind == ScoreKind::covariance;
+    switch (kind) {
+      case InputKind::fill:  // a run of a fifth of the elements meets itself
+        if (!centred) return fmin(terms, static_cast<double>(problem.right.size() / 5 + 1));
+        return terms;
+      case InputKind::outlier:  // it moves the mean, without which all other elements are alike
+        return centred ? terms : 0.0;
+      case InputKind::flat_spectrum:  // few different squares: 100 x 100 lose up to 2.1 u sqrt(K)
+        return 6.0 * sqrt(terms);
+      default:
+        return 0.0;
+    }
   }
   // One array twice in float64: the products at shift 0 are squares. Squares of numbers of 24 bits
   // end in 0 or 1 quarter of the last place of their sum, never in 2 or 3, and are rounded down.

@@ -159,7 +159,8 @@ std::vector<float> float_sums(const Problem& q, const std::vector<float>& left,
 }
 
 // Their rounding errors do not average out: equal products of a fill that meets itself are rounded in one direction (seed
-// 34 exceeded the bound of random errors), and neighbouring sums of ones and noise share a random walk (seed 6100356 did).
+// 34 exceeded the bound of random errors), neighbouring sums of ones and noise share a random walk (seed 6100356 did), and
+// a chirp has few different squares.
 TEST(Kinds, FloatSumsWhoseErrorsAddUpPass) {
   const auto expect = [](InputKind kind, const char* id, std::uint64_t seed) {
     const Problem q = parse_problem(id);
@@ -176,6 +177,10 @@ TEST(Kinds, FloatSumsWhoseErrorsAddUpPass) {
     expect(InputKind::fill, "n-to-mn/214x20/214x20/2:2/sy:-1..1,sx:0..19/same=yes", seed);
   }
   expect(InputKind::blank, "n-to-m/1x1025/1x1564/17:1/valid", 6100356);
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    expect(InputKind::flat_spectrum, "one-to-one/100x100/100x100/1:1/sy:0..9,sx:0..9/same=yes",
+           seed);
+  }
 }
 
 // What cuFFT's transforms of 2 x n points were measured to lose on an H100, for a left of one element and a right near 1e4.
