@@ -19,9 +19,10 @@
 //                    and cuFFT links into its kernels while it plans (part of plan_us). Two
 //                    launches less, but slower transforms: faster where launches take most of
 //                    the time. Always with real transforms and small chunks.
-// transform  real: one matrix per transform. complex: two rights per transform. complex_rows: the
-//            same, with separate transforms of rows and columns. The complex ones have no point if
-//            a left has one right.
+// transform  real: one matrix per transform, which is complex where the matrix has an odd number of
+//            columns (geometry.hpp). complex: two rights per transform. complex_rows: the same, with
+//            separate transforms of rows and columns. The complex ones have no point if a left has
+//            one right.
 // chunk_mib  With 32 a chunk stays in the L2 cache from its product to its output. 1024 has no
 //            point where 32 needs only one chunk.
 // launch     stream: one launch after the other. graph: all launches of a call are replayed as one
