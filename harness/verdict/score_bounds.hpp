@@ -131,8 +131,9 @@ struct ScoreBounds {
             const MatrixFacts& left, const MatrixFacts& right) const {
     const ScoreKind kind = sums.problem.fields.score.kind;
     const auto outputs = static_cast<double>(sums.problem.out_size());
-    const double few = 1.0 + 8.0 / std::sqrt(outputs);
     if (reference == 0) return 1e300;
+    // The error of few outputs may be far from its average. A score of 0 by a rule has none.
+    const double few = 1.0 + 8.0 / std::sqrt(is_normalised(kind) ? std::max(1.0, scores) : outputs);
     if (kind == ScoreKind::phase) {
       return few * 1.5 * pair.phase * std::sqrt(outputs) + 4.0 * sums.u * reference;
     }
