@@ -38,9 +38,37 @@ struct Score {
 // errors count.
 inline double phase_floor(double points) { return 4 * 0x1p-24 * std::log2(points); }
 
+// Whether a score is divided by the norms of the overlap, so that it lies between -1 and 1.
 constexpr bool is_normalised(ScoreKind kind) {
-  return kind == ScoreKind::ncc || kind == ScoreKind::zncc;
+  switch (kind) {
+    case ScoreKind::product:
+    case ScoreKind::covariance:
+    case ScoreKind::phase:
+      return false;
+    case ScoreKind::ncc:
+    case ScoreKind::zncc:
+      return true;
+  }
+  return false;
 }
+
+// Which mean a score subtracts from the elements: none, that of the whole matrix or that of the
+// overlap.
+enum class Centring { none, matrix, overlap };
+constexpr Centring centring(ScoreKind kind) {
+  switch (kind) {
+    case ScoreKind::product:
+    case ScoreKind::ncc:
+      return Centring::none;
+    case ScoreKind::covariance:
+    case ScoreKind::phase:
+      return Centring::matrix;
+    case ScoreKind::zncc:
+      return Centring::overlap;
+  }
+  return Centring::none;
+}
+constexpr bool is_centred(ScoreKind kind) { return centring(kind) != Centring::none; }
 
 // Which side has a mask, with ncc and zncc: a byte a pixel, 1 for valid, 0 for a pixel that no sum
 // uses.

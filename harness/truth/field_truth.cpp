@@ -69,9 +69,9 @@ std::vector<std::uint8_t> mask_of(const Problem& problem, Side side, std::uint64
 
 // Without their means, data of one sign and whole numbers are like zero-mean data.
 InputKind kind_of_sums(const Problem& problem, InputKind kind) {
-  const ScoreKind score = problem.fields.score.kind;
-  const bool centred = score == ScoreKind::covariance || score == ScoreKind::zncc;
-  return centred && (is_exact(kind) || is_same_sign(kind)) ? InputKind::zero_mean : kind;
+  return is_centred(problem.fields.score.kind) && (is_exact(kind) || is_same_sign(kind))
+             ? InputKind::zero_mean
+             : kind;
 }
 
 std::vector<double> norms(const std::vector<MatrixFacts>& facts, double MatrixFacts::* norm) {
@@ -157,9 +157,7 @@ FieldTruth::KindTruth& FieldTruth::truth_of(InputKind kind) {
   ScoreInputs inputs = score_inputs(problem_, kind, seed_, amplitude_, round_);
   const ScoreKind score = problem_.fields.score.kind;
   const bool large = is_large(problem_, device_.score_definition_fmas());
-  const auto norm = score == ScoreKind::covariance || score == ScoreKind::zncc
-                        ? &MatrixFacts::centred_norm
-                        : &MatrixFacts::norm;
+  const auto norm = is_centred(score) ? &MatrixFacts::centred_norm : &MatrixFacts::norm;
   const ScoreBounds bounds{
       bounds_of(kind_of_sums(problem_, kind), large, norms(inputs.left_facts, norm),
                 norms(inputs.right_facts, norm)),

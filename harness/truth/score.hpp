@@ -103,8 +103,8 @@ XCORR_HD inline ScoreElement score_element(const Problem& q, const ScorePair& m,
                                            Index sx) {
   const ScoreKind kind = q.fields.score.kind;
   if (!is_normalised(kind)) {
-    const double left_mean = kind == ScoreKind::covariance ? m.left_mean : 0;
-    const double right_mean = kind == ScoreKind::covariance ? m.right_mean : 0;
+    const bool centred = centring(kind) == Centring::matrix;
+    const double left_mean = centred ? m.left_mean : 0, right_mean = centred ? m.right_mean : 0;
     ScoreElement e;
     each_product(q, m, sy, sx, [&](double l, double r) {
       const double product = (l - left_mean) * (r - right_mean);
@@ -114,7 +114,7 @@ XCORR_HD inline ScoreElement score_element(const Problem& q, const ScorePair& m,
     });
     return e;
   }
-  const bool centred = kind == ScoreKind::zncc;
+  const bool centred = centring(kind) == Centring::overlap;
   double n = 0, left_first = 0, right_first = 0, left_sum = 0, right_sum = 0;
   each_product(q, m, sy, sx, [&](double l, double r) {
     if (n == 0 && centred) left_first = l, right_first = r;

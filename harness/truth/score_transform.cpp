@@ -125,8 +125,7 @@ ScoreTransform::ScoreTransform(const Problem& problem, const ScoreInputs& inputs
   State& s = *state_;
   const ScoreKind score = problem.fields.score.kind;
   const bool masked = problem.fields.masks != Masks::none;
-  const Forms forms{score != ScoreKind::product && score != ScoreKind::ncc,
-                    is_normalised(score) || masked, masked};
+  const Forms forms{is_centred(score), is_normalised(score) || masked, masked};
   s.left.emplace(inputs.left, inputs.left_mask, inputs.left_facts, forms, problem.left.size());
   s.right.emplace(inputs.right, inputs.right_mask, inputs.right_facts, forms, problem.right.size());
   const Stacks &l = *s.left, &r = *s.right;
@@ -243,7 +242,7 @@ void ScoreTransform::State::unmasked_sums(Index p, Sums* sums) const {
 
 // The error of a sum of products of the pair.
 double ScoreTransform::State::products_error(Index p) const {
-  const bool centred = problem.fields.score.kind == ScoreKind::zncc;
+  const bool centred = is_centred(problem.fields.score.kind);
   const auto norm = centred ? &MatrixFacts::centred_norm : &MatrixFacts::norm;
   return fft_bound(log2_transform_points(problem), inputs.left_facts_of(problem, p).*norm,
                    inputs.right_facts_of(problem, p).*norm, kDoubleRoundoff);
@@ -252,7 +251,7 @@ double ScoreTransform::State::products_error(Index p) const {
 void ScoreTransform::State::finish(Index p, const double* of_products, const Sums* sums,
                                    ScoreElement* out) const {
   const Index size = problem.out_size();
-  const bool centred = problem.fields.score.kind == ScoreKind::zncc;
+  const bool centred = centring(problem.fields.score.kind) == Centring::overlap;
   const Pair pair = problem.pair(p);
   const auto l = static_cast<std::size_t>(pair.left), r = static_cast<std::size_t>(pair.right);
   // A matrix without deviations is constant at every shift.

@@ -310,7 +310,7 @@ struct Bounds {
   // rounding errors do not average out.
   XCORR_HD double equal_products(double terms) const {
     if (!problem.fields.same) return 0.0;
-    const bool centred = problem.fields.score.kind == ScoreKind::covariance;
+    const bool centred = centring(problem.fields.score.kind) == Centring::matrix;
     switch (kind) {
       case InputKind::fill:  // a run of a fifth of the elements meets itself
         if (!centred) return fmin(terms, static_cast<double>(problem.right.size() / 5 + 1));

@@ -65,7 +65,7 @@ struct ScoreBounds {
     const double l = centred ? left.centred_norm : left.norm,
                  r = centred ? right.centred_norm : right.norm;
     OfPair pair{sums.of_pair(l, r), l, r, 0, phase};
-    if (sums.problem.fields.score.kind == ScoreKind::covariance) {
+    if (centring(sums.problem.fields.score.kind) == Centring::matrix) {
       // A mean of N elements has N roundings, relative to the size of the elements.
       const auto error = [](const MatrixFacts& of, Index size) {
         const auto n = static_cast<double>(size);
@@ -80,10 +80,7 @@ struct ScoreBounds {
     return pair;
   }
 
-  XCORR_HD bool is_centred() const {
-    const ScoreKind kind = sums.problem.fields.score.kind;
-    return kind == ScoreKind::covariance || kind == ScoreKind::zncc;
-  }
+  XCORR_HD bool is_centred() const { return xcorr::is_centred(sums.problem.fields.score.kind); }
 
   XCORR_HD double at(const OfPair& pair, Index element, const ScoreElement& e) const {
     const ScoreKind kind = sums.problem.fields.score.kind;
@@ -92,7 +89,8 @@ struct ScoreBounds {
       // Elements are rounded about a number near them, not always the mean of the matrix. All of a
       // few elements may lie nearer to that mean.
       const double terms = sums.terms_of(element);
-      const double typical = kind == ScoreKind::covariance && terms <= 16
+      const bool centred = centring(kind) == Centring::matrix;
+      const double typical = centred && terms <= 16
                                  ? sqrt(terms) *
                                        root_mean_square(pair.left_norm, sums.problem.left) *
                                        root_mean_square(pair.right_norm, sums.problem.right)
@@ -176,8 +174,8 @@ struct ScoreBounds {
 
  private:
   XCORR_HD bool is_sum() const {
-    return sums.problem.fields.score.kind == ScoreKind::product ||
-           sums.problem.fields.score.kind == ScoreKind::covariance;
+    const ScoreKind kind = sums.problem.fields.score.kind;
+    return !is_normalised(kind) && kind != ScoreKind::phase;
   }
   // A float64 variant may take sums of squares from integral images or transforms of whole
   // matrices. Their errors are in proportion to the squares of the whole matrix, which are large
