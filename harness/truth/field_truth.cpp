@@ -67,11 +67,11 @@ std::vector<std::uint8_t> mask_of(const Problem& problem, Side side, std::uint64
   return mask;
 }
 
-// Without their means, data of one sign and whole numbers are like zero-mean data.
+// Without their means, data of one sign and whole numbers are like zero-mean data. Alternating data
+// have a mean near 0 and keep their one large bin.
 InputKind kind_of_sums(const Problem& problem, InputKind kind) {
-  return is_centred(problem.fields.score.kind) && (is_exact(kind) || is_same_sign(kind))
-             ? InputKind::zero_mean
-             : kind;
+  const bool has_mean = is_exact(kind) || (is_same_sign(kind) && kind != InputKind::alternating);
+  return has_mean && is_centred(problem.fields.score.kind) ? InputKind::zero_mean : kind;
 }
 
 std::vector<double> norms(const std::vector<MatrixFacts>& facts, double MatrixFacts::* norm) {

@@ -306,19 +306,21 @@ struct Bounds {
     return fmax(definition_bound(terms, absolute, roundoff),
                 systematic_bound(equal_products(terms), absolute, roundoff));
   }
-  // How many equal products lose as much as `terms` products of one array with itself, where their
-  // rounding errors do not average out.
+  // How many equal products lose as much as `terms` products of this kind, where their rounding
+  // errors do not average out.
   XCORR_HD double equal_products(double terms) const {
-    if (!problem.fields.same) return 0.0;
-    const bool centred = centring(problem.fields.score.kind) == Centring::matrix;
+    const bool same = problem.fields.same;
+    const bool about_means = centring(problem.fields.score.kind) == Centring::matrix;
     switch (kind) {
-      case InputKind::fill:  // a run of a fifth of the elements meets itself
-        if (!centred) return fmin(terms, static_cast<double>(problem.right.size() / 5 + 1));
+      case InputKind::fill:  // of one array a run of a fifth of the elements meets itself
+        if (!same) return 0.0;
+        if (!about_means) return fmin(terms, static_cast<double>(problem.right.size() / 5 + 1));
         return terms;
       case InputKind::outlier:  // it moves the mean, without which all other elements are alike
-        return centred ? terms : 0.0;
-      case InputKind::flat_spectrum:  // few different squares: 100 x 100 lose up to 2.1 u sqrt(K)
-        return 6.0 * sqrt(terms);
+        return same && about_means ? terms : 0.0;
+      case InputKind::
+          flat_spectrum:  // a chirp times itself or times a mean: few different products
+        return same || about_means ? 6.0 * sqrt(terms) : 0.0;  // 100 x 100: up to 2.1 u sqrt(K)
       default:
         return 0.0;
     }

@@ -223,9 +223,11 @@ void check_sum(const PairTruth& truth, InputKind kind, double sum, Tally& tally)
     squares += truth.bound(e) * truth.bound(e);
   }
   const auto want = static_cast<double>(exact);
-  // Errors of products of either sign add up like independent ones. Others may all be alike.
-  const bool independent =
-      truth.problem().fields.score.kind == ScoreKind::product && !is_same_sign(kind);
+  // Errors of products of either sign add up like independent ones. Others may all be alike, and so
+  // are those of neighbouring outputs that a run of one value meets.
+  const bool independent = truth.problem().fields.score.kind == ScoreKind::product &&
+                           !is_same_sign(kind) && kind != InputKind::fill &&
+                           kind != InputKind::blank;
   const double order = (std::sqrt(static_cast<double>(truth.size())) + 4) * kDoubleRoundoff;
   const double bound = (independent ? std::sqrt(squares) : bounds) + order * absolute;
   if (compare(tally, sum, want, bound)) return;

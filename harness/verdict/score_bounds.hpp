@@ -166,10 +166,14 @@ struct ScoreBounds {
     const double inputs = sums.rounds.reduced ? 2.0 * sums.rounds.input * weight * l *
                                                     root_mean_square(r, sums.problem.right) * alike
                                               : 0.0;
-    return few * ((definition_l2_bound(terms, u + kDoubleRoundoff) + 8.0 * u + one_direction) *
-                      of_sums +
-                  inputs) +
-           tiny + weight * pair.sums.reference;
+    const double random =
+        few *
+        ((definition_l2_bound(terms, u + kDoubleRoundoff) + 8.0 * u + one_direction) * of_sums +
+         inputs);
+    // Equal products are rounded alike in all outputs, so that no average is below the largest.
+    const bool equal = is_one_direction() && !is_centred() && !sums.rounds.reduced;
+    return std::max(random, equal ? definition_score(terms) * of_sums : 0.0) + tiny +
+           weight * pair.sums.reference;
   }
 
  private:
