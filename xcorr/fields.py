@@ -20,6 +20,8 @@ RESULTS = ("surface", "peak", "peaks", "above", "sum")
 SAME = ("no", "yes")
 VIEWS = ("dense", "windows", "channels")
 NORMALISED = ("ncc", "zncc")
+# The mean that a score subtracts from the elements, as Centring in harness/problem/fields.hpp.
+CENTRING = {"product": "none", "covariance": "matrix", "ncc": "none", "zncc": "overlap", "phase": "matrix"}
 
 MOST_PEAKS, FINEST, MOST_DETECTIONS, LARGEST_DISTANCE = 1024, 1000, 2**30, 32767
 DEFAULT_OVERLAP = 0.3
@@ -94,6 +96,11 @@ class Fields:
     def score_kind(self) -> str:
         """One of SCORES."""
         return self.score.partition(":")[0]
+
+    @property
+    def centring(self) -> str:
+        """Mean that the score subtracts from the elements: none, matrix (of the whole matrix) or overlap."""
+        return CENTRING[self.score_kind]
 
     @property
     def min_overlap(self) -> float:

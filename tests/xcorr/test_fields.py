@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from xcorr.errors import UserError
-from xcorr.fields import NAMES, PLAIN, Fields, decimal
+from xcorr.fields import CENTRING, NAMES, NORMALISED, PLAIN, SCORES, Fields, decimal
 from xcorr.problem import COLUMNS, GEOMETRY, Problem
 
 CPP = (Path(__file__).parents[1] / "harness" / "test_fields.cpp").read_text(encoding="utf-8")
@@ -138,6 +138,18 @@ def test_the_refusals_of_cpp_were_found() -> None:
 def test_nonsense_is_refused_in_one_line(name: str, says: str) -> None:
     said = refusal(name)
     assert says in said and "\n" not in said
+
+
+def test_scores_centre_and_divide_as_in_cpp() -> None:
+    header = (Path(__file__).parents[2] / "harness" / "problem" / "fields.hpp").read_text(encoding="utf-8")
+    decided: dict[str, set[str]] = {}
+    for cases, value in re.findall(r"((?:\s+case ScoreKind::\w+:)+)\s+return ([\w:]+);", header):
+        for score in re.findall(r"ScoreKind::(\w+)", cases):
+            decided.setdefault(score, set()).add(value)
+    assert list(CENTRING) == list(SCORES)
+    assert decided == {
+        score: {f"Centring::{CENTRING[score]}", "true" if score in NORMALISED else "false"} for score in SCORES
+    }
 
 
 def test_a_circular_window_is_one_turn_around_zero() -> None:

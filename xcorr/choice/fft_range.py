@@ -48,7 +48,7 @@ def risk(
         precision = "fp64"
     points = math.prod(a + b - 1 for a, b in zip(problem.left, problem.right))
     pairs = pair_indices(problem)
-    centred = fields.score_kind != "product"
+    centred = fields.centring == "matrix"
     logs = [_logs(stack, centred)[:, of_pair] for stack, of_pair in zip((left, right), pairs)]
     spread, norm, total = (logs[0][row] + logs[1][row] for row in range(3))
     largest = math.log(float(np.finfo(scalar_type(precision)).max))
@@ -70,21 +70,23 @@ def _of_scores(problem: Problem, left: NDArray[Any], right: NDArray[Any], precis
     window = tuple(map(min, problem.left, problem.right))
     limit = SCORE / (ROUNDOFF.get(precision, 2.0**-24) * math.log2(TILE))
     ratio = max(
-        _spread_of_tiles(matrix, window, problem.fields.score_kind) for stack in (left, right) for matrix in stack
+        _spread_of_tiles(matrix, window, problem.fields.centring == "overlap")
+        for stack in (left, right)
+        for matrix in stack
     )
     if ratio <= limit:
         return ""
     return f"scores by an FFT may be wrong by more than {SCORE:g}, since an outlier spoils the windows near it"
 
 
-def _spread_of_tiles(matrix: NDArray[Any], window: tuple[int, ...], score: str) -> float:
-    """Largest ratio of the root mean square of a tile to that of a window in it, about the means for zncc. A window deviates at
+def _spread_of_tiles(matrix: NDArray[Any], window: tuple[int, ...], centred: bool) -> float:
+    """Largest ratio of the root mean square of a tile to that of a window in it, about the means where `centred`. A window deviates at
     least as much as a block of half its sides; constant blocks are ignored."""
     rows, cols = ((side + 1) // 2 for side in window)
     down, across = max(1, matrix.shape[0] // rows), max(1, matrix.shape[1] // cols)
     rows, cols = matrix.shape[0] // down, matrix.shape[1] // across
     blocks = matrix[: down * rows, : across * cols].astype(np.float64).reshape(down, rows, across, cols)
-    means = blocks.mean(axis=(1, 3)) if score == "zncc" else np.zeros((down, across))
+    means = blocks.mean(axis=(1, 3)) if centred else np.zeros((down, across))
     squares = ((blocks - means[:, None, :, None]) ** 2).mean(axis=(1, 3))
     high, wide = max(1, TILE // rows), max(1, TILE // cols)
     worst = 0.0

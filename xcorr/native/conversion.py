@@ -1,8 +1,8 @@
 """Conversion to the scalar type of a computation: removal of a pivot, and the loss by rounding.
 
-Scores of OFFSET_FREE do not change with an offset of a matrix. For them a matrix that float32 would round is converted less a
-pivot, so that a small pattern on a large offset keeps its digits. Differences of integers are exact; differences of floats
-have the type of the input. Matrices that are exact in float32 are converted without a pivot.
+Scores about a mean (`Fields.centring`) do not change with an offset of a matrix. For them a matrix that float32 would round
+is converted less a pivot, so that a small pattern on a large offset keeps its digits. Differences of integers are exact;
+differences of floats have the type of the input. Matrices that are exact in float32 are converted without a pivot.
 
 The pivot is the lower median of the finite, valid elements that are not fills. A fill is the smallest or largest value of a
 matrix if more than FILL of the elements have it; fills are removed repeatedly. So nodata values, saturated pixels and a
@@ -25,7 +25,6 @@ from xcorr.fields import Fields
 from xcorr.native import moments
 from xcorr.problem import Problem
 
-OFFSET_FREE = ("covariance", "zncc", "phase")
 FILL = 1 / 16
 MOST_FILLS = 8
 ROUNDINGS = 8  # of the larger of a value and the pivot
@@ -44,7 +43,7 @@ def has_more_digits(kind: np.dtype[Any], scalar: type) -> bool:
 
 def is_offset_free(fields: Fields) -> bool:
     """Whether an offset of a matrix leaves the score unchanged."""
-    return fields.score_kind in OFFSET_FREE
+    return fields.centring != "none"
 
 
 def pivot(values: NDArray[Any], valid: NDArray[Any] | None = None) -> Any:
@@ -166,7 +165,7 @@ def loss(
     is_frame: bool = False,
 ) -> Loss:
     """Loss by the conversion of `stack` to `made`, in windows of shape `window` for zncc and frames, else in matrices."""
-    local = fields.score_kind == "zncc" or is_frame
+    local = fields.centring == "overlap" or is_frame
     found = Loss(local=local)
     if not has_more_digits(stack.dtype, made.stack.dtype.type) or made.stack.dtype != np.float32:
         return found
@@ -176,7 +175,7 @@ def loss(
         middle = made.pivots[index]
         exact = (matrix if middle is None else differences(matrix, middle)).astype(np.float64)
         worst, flat = _loss(exact, made.stack[index], middle, matrix.dtype, (shape[0], shape[1]), counts)
-        found = Loss(max(found.worst, worst), found.flat or (flat and fields.score_kind == "zncc"), local)
+        found = Loss(max(found.worst, worst), found.flat or (flat and fields.centring == "overlap"), local)
     return found
 
 
