@@ -67,11 +67,12 @@ std::vector<std::uint8_t> mask_of(const Problem& problem, Side side, std::uint64
   return mask;
 }
 
-// Without their means, data of one sign and whole numbers are like zero-mean data. Alternating data
-// have a mean near 0 and keep their one large bin.
+// Without their means, data of one sign and whole numbers are like zero-mean data. Those that alternate
+// or drift keep what lies in few bins.
 InputKind kind_of_sums(const Problem& problem, InputKind kind) {
-  const bool has_mean = is_exact(kind) || (is_same_sign(kind) && kind != InputKind::alternating);
-  return has_mean && is_centred(problem.fields.score.kind) ? InputKind::zero_mean : kind;
+  const bool keeps = kind == InputKind::alternating || kind == InputKind::drift;
+  const bool has_mean = is_exact(kind) || is_same_sign(kind);
+  return has_mean && !keeps && is_centred(problem.fields.score.kind) ? InputKind::zero_mean : kind;
 }
 
 std::vector<double> norms(const std::vector<MatrixFacts>& facts, double MatrixFacts::* norm) {
@@ -163,8 +164,9 @@ FieldTruth::KindTruth& FieldTruth::truth_of(InputKind kind) {
                 norms(inputs.right_facts, norm)),
       largest_score_error(problem_, kind, precision_, unit_roundoff(precision_),
                           is_definition(algorithm_class_)),
-      // In tf32 and fp16 a large mean whose sign alternates is two values.
-      is_exact(kind) || kind == InputKind::constant ||
+      // The least contrast is 16 steps of the last place; in tf32 and fp16 a large mean whose sign
+      // alternates is two values.
+      is_exact(kind) || kind == InputKind::constant || kind == InputKind::contrast ||
           (kind == InputKind::alternating && unit_roundoff(precision_) > 0x1p-12)};
   const bool exact = score == ScoreKind::product && is_exact(kind);
   entry.reset(new KindTruth{{problem_, std::move(inputs), bounds, large, exact}, nullptr, {}, {}});

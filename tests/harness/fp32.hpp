@@ -110,6 +110,9 @@ inline std::vector<float> by_transform(const Problem& q, const ScorePair& m, Sca
   return out;
 }
 
+// The products of a score are summed in parts of so many.
+constexpr int kPart = 256;
+
 // One sum of products in float32, about the means of the overlap for zncc.
 inline float by_sums(const Problem& q, const ScorePair& m, Index sy, Index sx, Scales scales) {
   const ScoreKind kind = q.fields.score.kind;
@@ -124,12 +127,16 @@ inline float by_sums(const Problem& q, const ScorePair& m, Index sy, Index sx, S
   if (kind == ScoreKind::zncc)
     left_mean = left_first + left / n, right_mean = right_first + right / n;
   if (kind == ScoreKind::covariance) left_mean = m.left_mean, right_mean = m.right_mean;
-  float sum = 0;
+  float sum = 0, part = 0;
+  int products = 0;
   each_product(q, m, sy, sx, [&](double l, double r) {
-    sum += static_cast<float>((l - left_mean) / scales.left) *
-           static_cast<float>((r - right_mean) / scales.right);
+    part += static_cast<float>((l - left_mean) / scales.left) *
+            static_cast<float>((r - right_mean) / scales.right);
+    if (!is_normalised(kind) || ++products % kPart != 0) return;
+    sum += part;
+    part = 0;
   });
-  return sum;
+  return sum + part;
 }
 
 // All outputs of a problem.
