@@ -118,6 +118,10 @@ PINNED = {
     "multi_matrix_both": ("brown", "<", 4),
     "warp_per_overlap": ("purple", "D", 0),
     "cufft": ("vermillion", "^", 2),
+    "autocorr_cuda_simple": ("wine", "X", 0),
+    "autocorr_cuda_line": ("brown", "h", 1),
+    "autocorr_cuda_two_kernels": ("purple", "D", 2),
+    "autocorr_cuda_tile": ("green", "p", 0),
 }
 PHASE_LOOKS = {  # colour and hatch; light to dark, so that they differ in grey too
     "forward": ("#c6dbef", ""),

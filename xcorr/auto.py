@@ -1,4 +1,4 @@
-"""Prints in one line which variant and parameters auto chooses for a problem, and why (xcorr/README.md, How auto chooses).
+"""Prints in one line which variant and parameters auto chooses for a problem, and why (docs/library.md, How auto chooses).
 
 The first source with a near problem decides: the times of this machine (local, else published), the shipped times of the
 nearest machine, else the speeds of `speeds.toml`.

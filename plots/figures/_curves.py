@@ -25,7 +25,7 @@ class Curve:
     back: bool = False  # one of many that lead nowhere: a grey line under one legend entry
 
 
-# A figure of more curves than MANY keeps the looks of those that lead their family somewhere, or all within LEAD.
+# A figure of more curves than MANY keeps the looks of those that are somewhere the fastest, or within LEAD of it.
 MANY, LEAD = 14, 1.05
 OTHERS = "other variants"
 BACK = {"color": "#bdbdbd", "linewidth": 0.7, "zorder": 1}
@@ -52,15 +52,22 @@ def curves(points: pd.DataFrame, metric: metrics.Metric, plans: bool = True) -> 
 
 
 def step_back(lines: list[Curve], metric: metrics.Metric) -> list[Curve]:
-    """`lines`, those of them in the background that nowhere are within LEAD of the best of their family at the same
-    count and size, if there are more than MANY. Baselines stay in front; a plan stands where its variant does."""
+    """`lines`, those of them in the background that nowhere are within LEAD of the best at the same count and size, if there
+    are more than MANY. Baselines stay in front. So does one of each other family, the most often its best. A plan stands where
+    its variant does."""
     if len(lines) <= MANY:
         return lines
     plain = pd.concat([line.points for line in lines if not line.with_plan])
-    cell = plain.groupby(["family", "counts", "size"])["y"]
-    best = cell.transform("min" if metric.lower_is_better else "max")
-    behind = plain["y"] / best if metric.lower_is_better else best / plain["y"]
-    leading = {*style.BASELINES, *plain.loc[behind <= LEAD, "variant"]}
+
+    def behind(*groups: str) -> pd.Series:
+        best = plain.groupby([*groups, "counts", "size"])["y"].transform("min" if metric.lower_is_better else "max")
+        return plain["y"] / best if metric.lower_is_better else best / plain["y"]
+
+    leading = {*style.BASELINES, *plain.loc[behind() <= LEAD, "variant"]}
+    represented = plain.loc[plain["variant"].isin(leading), "family"]
+    others = plain[(behind("family") == 1) & ~plain["family"].isin(represented)]
+    for _, family in others.groupby("family"):
+        leading.add(family["variant"].value_counts(sort=False).sort_index().idxmax())
     return [replace(line, back=not leading & set(line.points["variant"])) for line in lines]
 
 
@@ -113,7 +120,7 @@ def background_text(lines: list[Curve]) -> str:
     """Who is in the background, for a caption; empty when nobody is."""
     names = list(dict.fromkeys(line.label for line in lines if line.back and not line.with_plan))
     return (
-        f" Grey lines are nowhere within {LEAD - 1:.0%} of the fastest of their family: {', '.join(names)}."
+        f" Grey lines are nowhere within {LEAD - 1:.0%} of the fastest, and another one stands for their family: {', '.join(names)}."
         if names
         else ""
     )

@@ -306,7 +306,7 @@ def test_transforms_inside_kernels_are_judged_by_the_fastest():
     assert "own 1.00x, 1 of 1; vendors 1.25x, 0 of 1; slower" in drawing.caption
 
 
-def test_of_many_curves_those_that_lead_no_family_step_back():
+def test_of_many_curves_those_that_lead_nowhere_step_back():
     many = _curves.MANY + 2
     rows = [
         square("one-to-one", size, 1, 1, 10.0 * (1 + k), variant=f"v{k:02}", family="a")
@@ -314,14 +314,23 @@ def test_of_many_curves_those_that_lead_no_family_step_back():
         for size in (16, 32)
     ]
     rows.append(square("one-to-one", 32, 1, 1, 9.0, variant="v03", family="a", params="k=2"))  # leads at 32 x 32
-    rows.append(square("one-to-one", 16, 1, 1, 500.0, variant="alone", family="b"))
+    rows.append(square("one-to-one", 16, 1, 1, 500.0, variant="best_of_b", family="b"))
+    rows.append(square("one-to-one", 16, 1, 1, 510.0, variant="within_five_percent_of_it", family="b"))
     rows.append(square("one-to-one", 16, 1, 1, 900.0, variant="overlap_wise", family="a"))
     metric = METRICS["time"]
     lines = _curves.step_back(_curves.curves(sets.points(rows), metric), metric)
-    assert [line.label for line in lines if not line.back] == ["alone", "overlap-wise", "v00", "v03"]
-    assert _curves.background_text(lines).endswith("v01, v02, " + ", ".join(f"v{k:02}" for k in range(4, many)) + ".")
+    assert [line.label for line in lines if not line.back] == ["best-of-b", "overlap-wise", "v00", "v03"]
+    assert _curves.background_text(lines).endswith(
+        "v01, v02, " + ", ".join(f"v{k:02}" for k in range(4, many)) + ", within-five-percent-of-it."
+    )
     legend = _curves.draw(sets.points(rows), lines, metric).legends[0]
-    assert [text.get_text() for text in legend.get_texts()] == ["alone", "overlap-wise", "v00", "v03", _curves.OTHERS]
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "best-of-b",
+        "overlap-wise",
+        "v00",
+        "v03",
+        _curves.OTHERS,
+    ]
     few = _curves.curves(sets.points(rows[:6]), metric)
     assert _curves.step_back(few, metric) == few and _curves.background_text(few) == ""
 

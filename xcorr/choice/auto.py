@@ -1,4 +1,4 @@
-"""Choice of variant and parameters for a problem from measured times (xcorr/README.md, How auto chooses)."""
+"""Choice of variant and parameters for a problem from measured times (docs/library.md, How auto chooses)."""
 
 from __future__ import annotations
 

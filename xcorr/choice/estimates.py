@@ -1,6 +1,6 @@
 """Estimated times of points on a problem with fields: a score, a boundary, a result.
 
-xcorr/README.md, How auto chooses, has the rules. Near measurements of such problems come first (xcorr/choice/prediction.py).
+docs/library.md, How auto chooses, has the rules. Near measurements of such problems come first (xcorr/choice/prediction.py).
 """
 
 from __future__ import annotations

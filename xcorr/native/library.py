@@ -288,7 +288,7 @@ class Library:
         self, problem: Problem, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
     ) -> Session:
         """A session that plans once. FFTW times its ways to compute, which may take seconds, and keeps the findings on disk for
-        later processes (xcorr/README.md, Planning)."""
+        later processes (docs/library.md, Planning)."""
         fields = {**_settings(variant, params, precision, device), "planning": "kept"}
         return Session(self, problem, fields)
 
