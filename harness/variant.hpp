@@ -1,9 +1,10 @@
 // The contract between a variant and the harness (docs/design.md, Variant contract).
 //
 // A variant is one translation unit. The stem of its file is its id, the first folder its family.
-// The unit includes this page, headers of its family, algorithms/device/ and algorithms/blocks/,
-// and no other header of the project. It fills in struct Variant: supports, workspace_bytes, plan,
-// and compute of the plan. The harness allocates, fills, uploads, times, downloads and checks.
+// The unit includes this page, headers of its family, algorithms/device/ and algorithms/blocks/. It
+// includes no other header of the project, but for harness/compilation.hpp where it compiles kernels
+// while it runs. It fills in struct Variant: supports, workspace_bytes, plan, and compute of the
+// plan. The harness allocates, fills, uploads, times, downloads and checks.
 // Example: algorithms/cpu/cpu_definition.cpp.
 #pragma once
 

@@ -1,7 +1,9 @@
-// Device code of autocorr_cuda_tile: copies of a tile and the sums of a thread.
+// Device code of autocorr_cuda_tile: copies of a tile, the sums of a thread and those of a block.
 //
-// A thread walks down the rows of its 8 left columns. For each row it reads 8 left and 16 right
-// pixels. It keeps the right pixels of the last 4 rows, which belong to its 4 sy, in registers.
+// A thread sums the products of 4 sy x 8 sx, an octet of neighbouring sx, over its 8 left columns.
+// It walks down their rows. Left row y needs the right rows y + sy to y + sy + 3, so the right pixels
+// of 4 rows stay in registers, and each step reads 8 left and 16 right pixels of one more row. A task
+// with a single sy keeps one row.
 //
 // In shared memory the even vectors of 4 pixels of a right row are in one half and the odd vectors
 // in the other. The threads of neighbouring octets then read neighbouring vectors in different
@@ -104,7 +106,7 @@ __device__ __forceinline__ void copy_tile(const TileTasks& q, const TilePlace& p
       2 * q.half);
 }
 
-// Loads the kColumns + 8 neighbouring right pixels that a thread with kColumns left pixels needs.
+// Loads the kColumns + kOctet neighbouring right pixels that a thread with kColumns left pixels needs.
 // Their vectors alternate between the two halves of a row.
 __device__ __forceinline__ void load_right(float* values, const float* first, const float* second) {
 #pragma unroll
@@ -139,7 +141,7 @@ __device__ __forceinline__ void add_row(TileSums& sums, RightRows<kCount>& right
 }
 
 // Adds the products of `rows` left rows, a multiple of 4, for kCount sy. `first` and `second` are
-// the addresses of the thread's first two vectors of the first right row.
+// the addresses in the two halves of the thread's first two vectors of the first right row.
 template <int kCount>
 __device__ __forceinline__ void add_rows(const TileTasks& q, TileSums& sums, const float* left,
                                          const float* first, const float* second, int rows) {

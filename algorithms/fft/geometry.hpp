@@ -3,15 +3,16 @@
 // A transform has rows x cols elements. It holds one real matrix, or (`pack` 2) two right matrices
 // of one left matrix as the real and the imaginary part of a complex matrix. Correlation with a
 // real left matrix is linear, so that the real and the imaginary part of the output are the two
-// outputs, and no spectrum is unpacked. One real matrix with an odd number of columns is `complex`
-// too, with imaginary parts of 0: cuFFT transforms two real matrices of odd length as one complex
-// array, where a matrix of small values has the rounding errors of its neighbour (up to 2e-2 of the
-// result beside an element of 1e6).
+// outputs, and no spectrum is unpacked. For odd lengths cuFFT itself makes one complex array of two
+// real matrices. The small one then gets the rounding errors of the large one (up to 2e-2 of its
+// result beside an element of 1e6). So a matrix with an odd number of columns is `complex` and has
+// imaginary parts of 0.
 //
-// A slot is the place of one transform in a batch: lefts come first, then rights. Rights and pairs
-// are in runs (the rights of one left matrix), so that a rectangle of lefts and rights is a chunk
-// in every form. Slots beyond the valid part of a chunk are zero in the input and skipped in the
-// output. Either all rows of a slot are contiguous, or (`by_rows`) row y of all slots is.
+// A slot is the place of one transform in a batch: lefts come first, then rights. A chunk is some
+// lefts times some rights. The rights that meet one left lie side by side and are a run. In n-to-m
+// all lefts share one run; in the other forms each left has its own. Slots beyond the valid part of
+// a chunk are zero in the input and skipped in the output. The rows of a slot are contiguous; with
+// `by_rows` row y of slot 0, row y of slot 1 and so on are.
 #pragma once
 
 #include "harness/variant.hpp"
@@ -38,7 +39,7 @@ struct FftGeometry {
   Index left_slots, right_slots;
   Index right_run, right_pitch;  // right slots per run; right matrices between runs
   Index pair_slots;
-  Index pair_run, pair_pitch;  // the same for pairs and their outputs
+  Index pair_run, pair_pitch;  // pair slots per run; outputs between runs
   Shifts sy, sx;               // the window
 
   Index input_slots() const { return left_slots + right_slots; }

@@ -6,23 +6,24 @@
 
 namespace xcorr::tiled {
 
-// The sums of kRows x kCols shifts. sums[i][j] multiplies the left row i rows before the newest
-// left row with the current right row, and column dx of a left chunk with column dx + j of the
-// window of the right row.
+// The sums of kRows x kCols shifts over one strip of kChunk left columns. sums[i][j] belongs to the
+// shift (first sy + i, first sx + j). Each step adds the products of two rows: the current right row
+// and the left row that was read i steps earlier. Left column dx of the chunk meets column dx + j of
+// the right row's span.
 template <int kRows, int kCols>
 class RegisterTile {
   static_assert(kRows == 4 || kRows == 8);
 
  public:
-  static constexpr int kReach = kCols + kChunk - 1;  // columns of the window that are used
+  static constexpr int kReach = kCols + kChunk - 1;  // columns of the span that are used
 
   // Called after the last row. Does nothing here; BlockedTile adds its totals (blocked_sums.hpp).
   __device__ __forceinline__ void finish() {}
 
   // Walks `steps` >= 1 right rows, the same number for all lanes of a warp. In each step the left
-  // row at `left` becomes the newest left row, and `right` is the right row. Rows before the first
-  // newest row are zero, unless `preload` is set: then `left` points to the kRows - 1 rows before
-  // it. Only products with kLow <= dx + j < kHigh are added; all others are known to be with zeros.
+  // row at `left` becomes the newest left row, and `right` is the right row. Left rows before `left`
+  // count as zero, unless `preload` is set: then `left` points to the kRows - 1 rows before the first
+  // newest one. Only products with kLow <= dx + j < kHigh are added; all others have a factor 0.
   template <int kLow, int kHigh>
   __device__ __forceinline__ void add(const float* left, int left_step, const float* right,
                                       int right_step, int steps, bool preload) {

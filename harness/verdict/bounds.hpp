@@ -1,13 +1,14 @@
 // The error bounds (docs/design.md, Checks), for host and device. They were calibrated once and are
 // frozen: a change here changes what "passed" means in every published row.
 //
-// u is the unit roundoff of the precision class, K the number of products of one output, N the
-// number of points of a transform, |L| the matrix of absolute values of L.
+// u (unit_roundoff) is that of the precision class, K (overlap, terms) the number of products of one
+// output, N (log2_points) the number of points of a transform, |L| the matrix of absolute values of
+// L, and `absolute` an output of |L| correlated with |R|.
 //
 // Time series (Problem::is_time_series) have bounds of their own, which tell the precision classes
-// apart: the norm of a long signal grows with its length, the error of an output does not. Their
-// bounds are in proportion to the norm of the products for sums, and to the norm of a segment of
-// the signal for transforms.
+// apart: the norm of a long signal grows with its length, the error of an output does not. For
+// variants by sums their bound is in proportion to the norm of the products of an output, for
+// variants by transforms to the norm of the segment that a transform reads.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +53,8 @@ XCORR_HD inline double series_bound(double overlap, double norm, double unit_rou
 // The norm of a segment that a transform of a time series reads: of four times the length of the
 // template, or 256 samples, at most the whole signal. `window_norm` is the largest norm of `terms`
 // consecutive samples, as many as the template has.
-// With `few_outputs` no output's window may tell the norm of the segment, so the whole signal does.
+// With `few_outputs`, all outputs read less than a segment, whose norm may exceed that of every
+// window. The norm of the whole signal then counts.
 XCORR_HD inline double segment_norm(double window_norm, double whole_norm, double terms,
                                     bool few_outputs) {
   if (few_outputs) return whole_norm;
@@ -72,8 +74,8 @@ XCORR_HD inline double cut_bound(double overlap, double absolute, double unit_ro
 }
 
 // What float sums of K squares may lose in addition, relative to the sum. Squares of uniform
-// numbers have many small values among them: with last place h a partial sum loses 0.06 h^1.5 a
-// term on average, for numbers in [-1, 1). With h at most 2u times the partial sum that is 0.04
+// numbers have many small values among them: a partial sum whose last place is worth h loses 0.06
+// h^1.5 a term on average, for numbers in [-1, 1). With h at most 2u times the partial sum that is 0.04
 // (uK)^1.5 of the sum; the margin is 2. One register reaches 6.8e-5 for 480 x 640 squares.
 XCORR_HD inline double squares_bound(double overlap, double unit_roundoff) {
   const double lost = overlap * unit_roundoff;
@@ -312,7 +314,8 @@ struct Bounds {
     const bool same = problem.fields.same;
     const bool about_means = centring(problem.fields.score.kind) == Centring::matrix;
     switch (kind) {
-      case InputKind::fill:  // of one array a run of a fifth of the elements meets itself
+      case InputKind::
+          fill:  // a fifth of the elements have one value and lie on themselves at shift 0
         if (!same) return 0.0;
         if (!about_means) return fmin(terms, static_cast<double>(problem.right.size() / 5 + 1));
         return terms;

@@ -11,7 +11,7 @@
 //   pass       a lane has                       computes
 //   load       column x of left + i right       means removed if asked for; transform over y
 //   ---- exchange
-//   spectrum   row ky of Z, all kx of one kind  transform over x; product with row -ky, 16 values
+//   spectrum   row ky of Z, all kx of one kind  transform over x; times row -ky of Z, 16 values kept
 //   ---- exchange
 //   back       column kx, 16 of each kind       transform over ky
 //   ---- exchange
@@ -19,15 +19,15 @@
 //   ---- the two warps exchange half of these
 //   outputs    32 columns of rows y and y + 32  sum and difference of both kinds
 //
-// Even kx are frequencies 0 .. 16 of a real row of 32. Columns 0 and 16 are real after the inverse
-// transform over ky, so they go through it as one. Odd kx are represented by the frequencies 4 j +
-// 1; the others are the conjugates of these, since rows are real. A transform of 16 over j gives
-// the values x[n] - i x[n + 16], turned.
+// Even kx are frequencies 0 .. 16 of a real row of 32. Columns 0 and 16 become real by the inverse
+// transform over ky, so one complex column carries both. Odd kx are represented by the frequencies
+// 4 j + 1; the others are the conjugates of these, since rows are real. A transform of 16 over j
+// gives the values x[n] - i x[n + 16], each times a root of unity.
 //
-// A pair takes about 4,000 instructions in sequence. The instruction caches do not hold them for
-// warps that are at different places. So the pairs of a block, which are neighbours in a frame,
-// meet once per pair, before the records. With one pair per block, warps waited for instructions a
-// third of the time.
+// A pair takes about 4,000 instructions in sequence, more than the instruction caches hold. Warps of
+// a block that execute different parts of them evict each other's code. So all pairs of a block wait
+// for each other once per pair, at the barrier before the records. With one pair per block, warps
+// waited for instructions a third of the time.
 #pragma once
 
 #include "algorithms/blocks/divide.hpp"

@@ -1,4 +1,7 @@
-// The host side of detection: what is supported, the workspace, and the launches of a call.
+// The host side of scores and detections of templates along one signal: what is supported, the
+// workspace, and the launches of a call. score_kernel writes a surface and above_kernel lists the
+// scores above a fixed threshold, each in one launch. `above:8mad` takes the kernels of survey.hpp,
+// which names them in order.
 #pragma once
 
 #include <limits>
@@ -16,8 +19,8 @@
 
 namespace xcorr::time_series {
 
-// Candidates that the list holds whatever the capacity of the result, and the largest capacity for
-// which it grows.
+// The list of candidates holds kLeastList + 2 x the capacity of the result, of which at most
+// kMostList counts.
 inline constexpr Index kLeastList = small_if_emulated(Index{1} << 16, 100);
 inline constexpr Index kMostList = small_if_emulated(Index{1} << 22, 64);
 
@@ -37,8 +40,8 @@ struct BracketBins {
 };
 
 // `Main` computes the products of all tiles. The survey, and finish_kernel where brackets fail, use
-// products of warps. kWarps is the number of warps of their blocks, 0 for parameter
-// warps_per_block.
+// WarpEngine instead. A block of `Main` and of finish_kernel has kWarps warps, or with kWarps 0 the
+// parameter warps_per_block; a block of the survey has SeriesTuning::kSurveyThreads threads.
 template <typename Maths, int kShifts, BracketBins kBins,
           typename Main = WarpEngine<Maths, kShifts / kColumns>, int kWarps = 0>
 class DetectionPlan final : public DevicePlan<float> {
@@ -62,8 +65,8 @@ class DetectionPlan final : public DevicePlan<float> {
         resident_blocks(reinterpret_cast<const void*>(finish_kernel<Maths, kTiles>),
                         shapes_.warps.threads(), bytes(shapes_.warps, kFinishWords)),
         static_cast<Index>(tiles) * groups_));
-    // Two tiles per block, unless this makes so many blocks that the sums of parts, which each
-    // block computes, take too long.
+    // Two tiles per block, and at least as many blocks as are resident. With more than 8 tiles for
+    // each of these the resident blocks alone: each block computes the sums of parts.
     const auto factor_blocks = [&]<int kThreads>(FactorMemory<kThreads>*, auto kernel,
                                                  std::size_t shared_bytes) {
       const Index tiles_of_all = ceil_div(shapes_.factors(), FactorMemory<kThreads>::kTile);
@@ -133,7 +136,7 @@ class DetectionPlan final : public DevicePlan<float> {
     static int threads(const PlanRequest& request) {
       return (kWarps > 0 ? kWarps : request.params.get_int("warps_per_block")) * warp::kSize;
     }
-    // Factors of all tiles of shifts. Both engines fit into this number.
+    // Factors of all tiles of shifts: the larger of the two engines' numbers.
     int factors() const { return static_cast<int>(std::max(warps.shifts(), main.shifts())); }
     typename Warps::Shape warps;
     typename Main::Shape main;
