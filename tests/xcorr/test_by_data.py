@@ -27,6 +27,12 @@ def library():
 
 
 @pytest.fixture
+def chooser(library, tmp_path):
+    """Without times: what was measured on this machine may take another variant."""
+    return Auto(library, "cpu", tmp_path)
+
+
+@pytest.fixture
 def rng():
     return np.random.default_rng(0)
 
@@ -97,9 +103,8 @@ def test_what_lies_beneath_a_mask_does_not_count(library, rng):
             library.correlate(problem, template, frame, variant="cpu_fft", right_mask=np.ones_like(valid))
 
 
-def test_auto_takes_fp64_where_float32_has_too_few_digits(library, rng):
+def test_auto_takes_fp64_where_float32_has_too_few_digits(library, chooser, rng):
     frame = np.where(np.arange(48) < 24, 0.0, 1e4) + 0.01 * rng.normal(size=(40, 48))
-    chooser = Auto(library, "cpu")
     problem = request_of(frame, score="zncc")
     for y, x in ((10, 30), (10, 3)):
         template = frame[y : y + 8, x : x + 8]
@@ -118,19 +123,19 @@ def test_auto_takes_fp64_where_float32_has_too_few_digits(library, rng):
     assert choice.precision == "fp32" and not choice.warning
 
 
-def test_windows_that_score_0_in_any_precision_are_told(library, rng):
+def test_windows_that_score_0_in_any_precision_are_told(chooser, rng):
     frame = np.where(np.arange(48) < 24, 0.0, 1e6) + 0.01 * rng.normal(size=(40, 48))
-    choice = Auto(library, "cpu").choose_for(request_of(frame, score="zncc"), frame[10:18, 30:38], frame)
+    choice = chooser.choose_for(request_of(frame, score="zncc"), frame[10:18, 30:38], frame)
     assert "score 0 in any precision" in choice.warning
 
 
-def test_auto_computes_covariance_beside_an_outlier_by_definition(library, rng):
+def test_auto_computes_covariance_beside_an_outlier_by_definition(library, chooser, rng):
     """Users' F5: an error of 23.7 against a signal of 23.8."""
     frame = rng.normal(size=(300, 400)).astype(np.float32)
     template = frame[100:124, 200:224].copy()
     frame[20, 20] = 1e8
     problem = Problem("one-to-one", (24, 24), frame.shape, window="valid", score="covariance")
-    choice = Auto(library, "cpu").choose_for(problem, template, frame)
+    choice = chooser.choose_for(problem, template, frame)
     assert "no FFT" in choice.why
     out = library.correlate(problem, template, frame, variant=choice.variant, params=choice.params)[0]
     left, right = template.astype(np.float64), frame.astype(np.float64)
@@ -141,7 +146,7 @@ def test_auto_computes_covariance_beside_an_outlier_by_definition(library, rng):
     far[:21, :21] = False  # outputs that contain the outlier
     assert np.abs(out - truth)[far].max() < 1e-4 * truth[100, 200]
     clean = rng.normal(size=(300, 400)).astype(np.float32)
-    assert "no FFT" not in Auto(library, "cpu").choose_for(problem, template, clean).why
+    assert "no FFT" not in chooser.choose_for(problem, template, clean).why
 
 
 def test_scores_on_a_gpu_have_a_risk_where_an_outlier_lies_in_a_tile(rng):
@@ -226,8 +231,8 @@ def test_the_command_finds_patterns_on_offsets_and_ignores_what_is_masked(librar
         assert (line["sy"], line["sx"]) == ("10", "20") and not err
 
 
-def test_nothing_feasible_in_fp64_is_said(library, rng, monkeypatch):
+def test_nothing_feasible_in_fp64_is_said(chooser, rng, monkeypatch):
     monkeypatch.setattr(auto, "FEASIBLE_US", 0.0)
     frame = np.where(np.arange(48) < 24, 0.0, 1e4) + 0.01 * rng.normal(size=(40, 48))
-    choice = Auto(library, "cpu").choose_for(request_of(frame, score="zncc"), frame[10:18, 30:38], frame)
+    choice = chooser.choose_for(request_of(frame, score="zncc"), frame[10:18, 30:38], frame)
     assert choice.precision == "fp32" and "compute in fp64" in choice.warning

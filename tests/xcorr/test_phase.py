@@ -113,14 +113,14 @@ def test_it_knows_no_scale(library, scale):
 
 @pytest.mark.parametrize("side", [48, 100])
 @pytest.mark.parametrize("mean", [0, 1e4])
-def test_auto_keeps_the_transform_beside_an_outlier_and_it_is_its_formula(library, side, mean):
+def test_auto_keeps_the_transform_beside_an_outlier_and_it_is_its_formula(library, side, mean, tmp_path):
     """A line said that an FFT errs by hundreds of typical outputs, and cpu_definition took hundreds of times as long for the same
     surface: both compute in float64."""
     left = np.random.default_rng(5).normal(mean, 1, (side, side)).astype(np.float32)
     right = np.roll(left, (5, -7), (0, 1))
     right[20, 20] = 1e8
     problem = Problem("one-to-one", left.shape, left.shape, boundary="circular", score="phase:0")
-    choice = Auto(library, "cpu").choose_for(problem, left, right)
+    choice = Auto(library, "cpu", tmp_path).choose_for(problem, left, right)
     assert choice.variant == "cpu_fft" and not choice.warning and "no FFT" not in choice.why
     expected = formula(left, right, 0)
     np.testing.assert_allclose(phase(library, left, right), expected, atol=1e-5 * np.abs(expected).max())
