@@ -75,8 +75,8 @@ XCORR_HD inline double cut_bound(double overlap, double absolute, double unit_ro
 
 // What float sums of K squares may lose in addition, relative to the sum. Squares of uniform
 // numbers have many small values among them: a partial sum whose last place is worth h loses 0.06
-// h^1.5 a term on average, for numbers in [-1, 1). With h at most 2u times the partial sum that is 0.04
-// (uK)^1.5 of the sum; the margin is 2. One register reaches 6.8e-5 for 480 x 640 squares.
+// h^1.5 a term on average, for numbers in [-1, 1). With h at most 2u times the partial sum that is
+// 0.04 (uK)^1.5 of the sum; the margin is 2. One register reaches 6.8e-5 for 480 x 640 squares.
 XCORR_HD inline double squares_bound(double overlap, double unit_roundoff) {
   const double lost = overlap * unit_roundoff;
   return 0.08 * lost * sqrt(lost);
@@ -314,16 +314,18 @@ struct Bounds {
     const bool same = problem.fields.same;
     const bool about_means = centring(problem.fields.score.kind) == Centring::matrix;
     switch (kind) {
-      case InputKind::
-          fill:  // a fifth of the elements have one value and lie on themselves at shift 0
+      case InputKind::fill:
+        // A fifth of the elements have one value and lie on themselves at shift 0. Without a mean
+        // that they moved, all others are alike too.
         if (!same) return 0.0;
-        if (!about_means) return fmin(terms, static_cast<double>(problem.right.size() / 5 + 1));
-        return terms;
-      case InputKind::outlier:  // it moves the mean, without which all other elements are alike
+        if (about_means) return terms;
+        return fmin(terms, static_cast<double>(problem.right.size() / 5 + 1));
+      case InputKind::outlier:
         return same && about_means ? terms : 0.0;
-      case InputKind::
-          flat_spectrum:  // a chirp times itself or times a mean: few different products
-        return same || about_means ? 6.0 * sqrt(terms) : 0.0;  // 100 x 100: up to 2.1 u sqrt(K)
+      case InputKind::flat_spectrum:
+        // A chirp times itself or times a mean has few different products: sums of 100 x 100 lose
+        // up to 2.1 u sqrt(K).
+        return same || about_means ? 6.0 * sqrt(terms) : 0.0;
       default:
         return 0.0;
     }
