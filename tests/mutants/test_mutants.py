@@ -14,16 +14,16 @@ from xcorr.paths import ROOT
 
 BUILD = Path(os.environ.get("XCORR_BUILD", ROOT / "build"))
 CPU_EDIT = {
-    "file": "algorithms/cpu/cpu_definition.cpp",
-    "find": "double sum = 0;",
-    "replace": "double sum = 0; (void)sum;",
+    "file": "algorithms/autocorrelation/autocorr_simple.cpp",  # few problems: conformance is quick
+    "find": "float sum = 0;",
+    "replace": "float sum = 0; (void)sum;",
 }
 
 
 def written(folder: Path, name: str = "mine", caught: str = 'caught = ["cpu"]', **edit: str) -> Path:
-    """A folder with one mutant of cpu_definition, by default an edit that changes nothing."""
+    """A folder with one mutant of autocorr_simple, by default an edit that changes nothing."""
     folder.mkdir(exist_ok=True)
-    lines = ["[[group]]", 'units = ["cpu_definition"]', "[[group.mutant]]", f'name = "{name}"', caught]
+    lines = ["[[group]]", 'units = ["autocorr_simple"]', "[[group.mutant]]", f'name = "{name}"', caught]
     lines += [f"{key} = {json.dumps(value)}" for key, value in {**CPU_EDIT, **edit}.items()]
     (folder / "mine.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
@@ -86,13 +86,13 @@ def test_what_becomes_of_mutants_of_a_cpu_variant(tmp_path: Path, capsys: pytest
     data, record = tmp_path / "data", tmp_path / "record.json"
     written(data, "survives")
     nothing = (data / "mine.toml").read_text()
-    broken = nothing.replace('"survives"', '"broken"').replace("double sum = 0; (void)sum;", "double sum = nothing;")
-    wrong = nothing.replace('"survives"', '"wrong"').replace("double sum = 0; (void)sum;", "double sum = 1;")
+    broken = nothing.replace('"survives"', '"broken"').replace("float sum = 0; (void)sum;", "float sum = nothing;")
+    wrong = nothing.replace('"survives"', '"wrong"').replace("float sum = 0; (void)sum;", "float sum = 1;")
     (data / "mine.toml").write_text(nothing + broken + wrong)
     options = ["--where", "cpu", "--data", str(data), "--record", str(record)]
     assert run.main([*options, *built(CONFORMANCE)]) == 1
     printed = capsys.readouterr().out
-    assert "SURVIVED survives (cpu_definition, cpu)" in printed and "DOES NOT COMPILE broken" in printed
+    assert "SURVIVED survives (autocorr_simple, cpu)" in printed and "DOES NOT COMPILE broken" in printed
     assert json.loads(record.read_text())["counts"] == {"broken": 1, "caught": 1, "passed": 1, "survived": 1}
 
 
@@ -104,7 +104,7 @@ def test_a_mutant_of_a_kernel_is_caught(capsys: pytest.CaptureFixture) -> None:
 
 
 def result(name: str, place: str, outcome: str) -> run.Result:
-    return run.Result(name, "cpu_definition", place, outcome, "", 0.0)
+    return run.Result(name, "autocorr_simple", place, outcome, "", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_the_table_names_what_no_place_caught(tmp_path: Path, capsys: pytest.Cap
     path.write_text(json.dumps(record))
     options = [str(path), "--output", str(page), "--data", str(data)]
     assert table.main(options) == 1
-    assert capsys.readouterr().out == "NOT CAUGHT mine (cpu_definition)\n"
-    assert "| mine | cpu_definition | survived |" in page.read_text()
+    assert capsys.readouterr().out == "NOT CAUGHT mine (autocorr_simple)\n"
+    assert "| mine | autocorr_simple | survived |" in page.read_text()
     record["results"][0]["outcome"] = "caught"
     path.write_text(json.dumps(record))
     assert table.main(options) == 0
@@ -146,7 +146,7 @@ def test_the_table_names_what_no_place_caught(tmp_path: Path, capsys: pytest.Cap
     record["results"] = []
     path.write_text(json.dumps(record))
     assert table.main(options) == 1
-    assert capsys.readouterr().out == "NOT RUN mine (cpu_definition)\n"
+    assert capsys.readouterr().out == "NOT RUN mine (autocorr_simple)\n"
     assert "1 mutants, 0 that no place caught, 1 that were not run" in page.read_text()
 
 
