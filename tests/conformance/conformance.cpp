@@ -61,8 +61,8 @@ class Program {
       : options_(std::move(options)),
         part_(parse_part(options_.shard)),
         device_(open_device(options_.device)) {
-    // Parts run at once and share the cores: with as many threads each, those that wait take the
-    // time of those that compute (two parts on two cores: 14 s instead of 1 s).
+    // Parts run at once and share the cores. If each part had a thread for every core, waiting
+    // threads would take the time of computing ones (two parts on two cores: 14 s, not 1 s).
     if (part_.second > 1) {
       omp_set_num_threads(static_cast<int>(std::max<Index>(1, omp_get_num_procs() / part_.second)));
     }

@@ -1,6 +1,6 @@
 // Two variants that compute every score of every problem as an honest float32 kernel does: one sum of
-// products an output, or transforms. What the verdict calls wrong of them is too strict a bound. Random
-// problems find such bounds here that else a GPU finds.
+// products an output, or transforms. If the verdict calls an output of theirs wrong, the bound is too
+// strict. Random problems find such bounds here, without a GPU.
 #include "harness/registry.hpp"
 #include "tests/harness/fp32.hpp"
 

@@ -52,8 +52,7 @@ inline double power_of_two_below(double size) {
 // others.
 inline std::vector<float> centred(const Problem& q, const double* values, const std::uint8_t* mask,
                                   double mean, Shape shape, double scale) {
-  const ScoreKind kind = q.fields.score.kind;
-  if (kind == ScoreKind::product || kind == ScoreKind::ncc) mean = 0;
+  if (!is_centred(q.fields.score.kind)) mean = 0;
   std::vector<float> result(shape.size());
   for (Index i = 0; i < shape.size(); ++i) {
     if (!mask || mask[i]) result[i] = static_cast<float>((values[i] - mean) / scale);
@@ -110,7 +109,7 @@ inline std::vector<float> by_transform(const Problem& q, const ScorePair& m, Sca
   return out;
 }
 
-// The products of a score are summed in parts of so many.
+// Sums of ncc and zncc are made in parts of so many products, as variants make them.
 constexpr int kPart = 256;
 
 // One sum of products in float32, about the means of the overlap for zncc.

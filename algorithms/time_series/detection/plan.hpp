@@ -82,15 +82,15 @@ class DetectionPlan final : public DevicePlan<float> {
             : factor_blocks(static_cast<FactorMemory<SeriesTuning::kFactorThreads>*>(nullptr),
                             factors_kernel<float>,
                             FactorMemory<SeriesTuning::kFactorThreads>::bytes(q.left.cols));
-    const std::size_t products = bytes(shapes_.main, 0);
-    const int tiles_of_main = shapes_.main.tiles();
+    const auto main_blocks = [&](auto kernel, int words) {
+      return blocks(kernel, shapes_.main, bytes(shapes_.main, words), shapes_.main.tiles());
+    };
     if (result.kind != ResultKind::above) {
-      main_blocks_ = blocks(score_kernel<Main>, shapes_.main, products, tiles_of_main);
+      main_blocks_ = main_blocks(score_kernel<Main>, 0);
     } else if (result.of_deviations) {
-      const std::size_t with_counts = bytes(shapes_.main, count_words(shapes_.main));
-      main_blocks_ = blocks(count_kernel<Main>, shapes_.main, with_counts, tiles_of_main);
+      main_blocks_ = main_blocks(count_kernel<Main>, count_words(shapes_.main));
     } else {
-      main_blocks_ = blocks(above_kernel<Main>, shapes_.main, products, tiles_of_main);
+      main_blocks_ = main_blocks(above_kernel<Main>, 0);
     }
   }
 
