@@ -107,9 +107,9 @@ __device__ __forceinline__ void multiply_sides(Complex (&v)[32], float left, flo
 // Scales the sides of a pair, and returns the exponent of the factor of the outputs. It computes
 // the same as pair_scale(), in one loop that most pairs leave in the first round: more code would
 // need more registers than there are. A side whose squares leave the range of float32 comes into
-// range in at most two rounds. kHasMeans: the means have not been removed, and `of_sums` is
-// share_of_sum() of each side, or 0 without padding.
-template <bool kHasMeans>
+// range in at most two rounds. With kSumsCount `of_sums` is share_of_sum() of each side, or 0
+// without padding.
+template <bool kSumsCount>
 __device__ __forceinline__ int scale_alike(Complex of_sums, Complex (&v)[32]) {
   int back = 0;
   bool is_last;
@@ -118,7 +118,7 @@ __device__ __forceinline__ int scale_alike(Complex of_sums, Complex (&v)[32]) {
   do {
     const Complex squares = squares_of_lanes(v);
     Complex weights = squares;
-    if (kHasMeans && of_sums.re != 0) {
+    if (kSumsCount && of_sums.re != 0) {
       const Complex sum = sum_of_lanes(v);
       weights = {fmaf(of_sums.re, sum.re * sum.re, squares.re),
                  fmaf(of_sums.im, sum.im * sum.im, squares.im)};

@@ -44,7 +44,8 @@ class PairPlan final : public DevicePlan<float> {
     }
     kernel_ = has_phase                                      ? pair_kernel<PairScore::phase>
               : q.fields.score.kind == ScoreKind::covariance ? pair_kernel<PairScore::covariance>
-                                                             : pair_kernel<PairScore::product>;
+              : q.fields.boundary == Boundary::zero ? pair_kernel<PairScore::padded_product>
+                                                    : pair_kernel<PairScore::product>;
     const Index resident =
         resident_blocks(reinterpret_cast<const void*>(kernel_), 32 * kPairWarps, kSharedBytes);
     blocks_ = static_cast<unsigned>(std::min(resident, ceil_div<Index>(q.pairs(), kPairWarps)));

@@ -31,7 +31,9 @@ namespace xcorr::fused_fft {
 // Warps per block, and resident blocks per SM that the launch bounds ask for.
 inline constexpr int kPairWarps = 4, kPairBlocks = 5;
 
-enum class PairScore { product, covariance, phase };
+// product: of circular matrices; padded_product: with zero padding, where the sums of the sides
+// count in their scale (pair_scale.hpp). A kernel has the code of one, for the instruction cache.
+enum class PairScore { product, padded_product, covariance, phase };
 
 struct PairArguments : PairInputs {
   PairWindow window;
@@ -125,7 +127,8 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
         remove_means(a, lane, v);
       }
     }
-    const int back = scale_alike<!kCentred>(a.of_sums, v);
+    constexpr bool kSumsCount = kScore == PairScore::padded_product;
+    const int back = scale_alike<kSumsCount>(a.of_sums, v);
     // These lie in the padding of the first two rows, where no pass stores values, to save
     // registers.
     Complex& kept = tile[kPitch - 1];
