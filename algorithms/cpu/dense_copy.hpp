@@ -118,7 +118,7 @@ void copy_matrix(const device::CallSide<T>& side, Index i, ScoreKind score, Dens
     }
   }
   copy.largest_pixel = largest_value(copy);
-  const bool centred = score != ScoreKind::product && score != ScoreKind::ncc;
+  const bool centred = is_centred(score);
   if (centred && count > 0) remove_mean(copy, count);
   copy.largest = largest_value(copy);
 }

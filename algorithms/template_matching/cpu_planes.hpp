@@ -105,7 +105,7 @@ Facts copy_part(const device::CallSide<T>& side, Index i, Part part, ScoreKind s
     facts.largest_pixel = std::ldexp(largest, -facts.exponent);
   }
   const double scale = std::ldexp(1.0, -facts.exponent);
-  if ((score == ScoreKind::covariance || score == ScoreKind::zncc) && facts.count > 0) {
+  if (is_centred(score) && facts.count > 0) {
     facts.pivot = sum_of(pixels, [&](Index k) { return values[k] * scale; }) / facts.count;
   }
   const auto subtract = [&](double number, double factor) {

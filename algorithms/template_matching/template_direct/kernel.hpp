@@ -97,9 +97,8 @@ __device__ __forceinline__ FrameScale scale_of_block(const DirectArguments& a, i
   return scale_of_area(pivot, a.has_facts ? a.memory.facts[frame] : facts_of(a.memory, frame));
 }
 
-// A block processes items `first`, `first` + `stride` and so on. Without kMayScore the outputs are
-// sums of parts of a template.
-template <int kRows, bool kMayScore>
+// A block processes items `first`, `first` + `stride` and so on.
+template <int kRows>
 __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index first,
                                                  Index stride) {
   const TemplateProblem& q = a.q;
@@ -207,7 +206,7 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
     }
     block::barrier();
     const Index surface = (static_cast<Index>(part) * q.pairs + pair) * q.out_size();
-    const bool scored = kMayScore && q.is_ratio && s.parts == 1;
+    const bool scored = q.is_ratio && s.parts == 1;
     const float* const factors = a.memory.factors + (scored ? number * q.out_size() : 0);
     const int end_row = q.out_rows - row < block_rows ? q.out_rows - row : block_rows;
     const int end_col = q.out_cols - col < block_cols ? q.out_cols - col : block_cols;
@@ -258,7 +257,7 @@ template <int kRows>
 __global__ void __launch_bounds__(TemplateTuning::kDirectThreads, TemplateTuning::kDirectBlocks)
     direct_kernel(DirectArguments a) {
   wait_for_previous();
-  add_direct_items<kRows, true>(a, blockIdx.x, gridDim.x);
+  add_direct_items<kRows>(a, blockIdx.x, gridDim.x);
 }
 
 }  // namespace xcorr::template_matching

@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(TemplateTuning::kDirectThreads, TemplateTuning
   wait_for_previous();
   const int block = static_cast<int>(blockIdx.x);
   if (block >= window_blocks) {
-    add_direct_items<kRows, false>(a, block - window_blocks, gridDim.x - window_blocks);
+    add_direct_items<kRows>(a, block - window_blocks, gridDim.x - window_blocks);
     return;
   }
 #pragma unroll 1
