@@ -37,11 +37,7 @@ def seconds_with_plan(points: pd.DataFrame) -> pd.Series:
     return (points["compute_us"] + points["plan_us"].fillna(0.0)) * MICRO
 
 
-def _table(*metrics: Metric) -> dict[str, Metric]:
-    return {metric.name: metric for metric in metrics}
-
-
-METRICS: dict[str, Metric] = _table(
+_METRICS = (
     Metric("time", "Wall time", "s", seconds),
     Metric("time_with_plan", "Wall time with plan", "s", seconds_with_plan),
     Metric("time_per_fma", "Time per useful FMA", "s", lambda p: seconds(p) / p["fmas"]),
@@ -52,13 +48,12 @@ METRICS: dict[str, Metric] = _table(
     ),
     Metric("useful_flops", "Useful work rate", "FLOP/s", lambda p: 2.0 * p["fmas"] / seconds(p), lower_is_better=False),
 )
+METRICS = {metric.name: metric for metric in _METRICS}
 
 
 def speedup(points: pd.DataFrame, baseline: pd.DataFrame, by: list[str]) -> pd.Series:
-    """Baseline time over time, matched on the columns `by`; NaN where the baseline is missing.
-
-    `baseline` holds at most one line per `by`. The result has the index of `points`.
-    """
+    """Baseline time over time, matched on the columns `by`; NaN where the baseline is missing. `baseline` holds at most
+    one line per `by`. The result has the index of `points`."""
     reference = baseline.set_index(by)["compute_us"]
     keys = pd.MultiIndex.from_frame(points[by])
     return pd.Series(reference.reindex(keys).to_numpy(), index=points.index) / points["compute_us"]

@@ -89,7 +89,7 @@ def noise_us(first: pd.Series, second: pd.Series) -> float:
     errors = [
         (row["sd_us"] / math.sqrt(row["n"])) if row["n"] > 1 and row["sd_us"] > 0 else 0.0 for row in (first, second)
     ]
-    between = max(_known(row.get("between_us", 0.0)) for row in (first, second))
+    between = max(float(np.nan_to_num(row.get("between_us", 0.0))) for row in (first, second))
     faster = min(first["time_us"], second["time_us"])
     return max(STANDARD_ERRORS * math.hypot(*errors), RELATIVE * faster, between)
 
@@ -110,10 +110,6 @@ def standing(ranked: Sequence[pd.Series], names: Sequence[str]) -> dict[str, Any
         "runner_up_us": math.nan if second is None else second["time_us"],
         "margin": math.nan if second is None else second["time_us"] / first["time_us"],
     }
-
-
-def _known(value: float) -> float:
-    return 0.0 if math.isnan(value) else float(value)
 
 
 def rule(points: pd.DataFrame) -> str:

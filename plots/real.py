@@ -38,7 +38,6 @@ class RealData:
     previews: dict[str, np.ndarray]
 
     def datasets(self) -> list[dict[str, Any]]:
-        """Summaries of the data sets, in the stored order."""
         return list(self.summary.get("datasets", []))
 
     def of(self, dataset: str, variant: str | None = None) -> pd.DataFrame:
@@ -51,8 +50,7 @@ class RealData:
         named = next((str(one.get("main") or "") for one in self.datasets() if one["dataset"] == dataset), "")
         if named:
             return named
-        counts = self.of(dataset)["variant"].value_counts()
-        return sorted(counts.index, key=lambda name: (-counts[name], name))[0]
+        return str(self.of(dataset)["variant"].mode()[0])
 
 
 def load(folder: Path, experiment: str) -> RealData | str:

@@ -8,7 +8,7 @@ a variant with its parameters on one problem in one mode. Only `passed` rows are
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -76,6 +76,12 @@ class ResultSet:
         ]
         return self.points[np.array(mask, dtype=bool)]
 
+    def fed(self, points: pd.DataFrame, name: str) -> pd.DataFrame:
+        """Those of the points that an experiment measured of which a file says that it feeds `name`."""
+        own = {one for one, names in self.feeds.items() if name in names}
+        mask = [not own.isdisjoint(measured.split(";")) for measured in points["experiments"]]
+        return points[np.array(mask, dtype=bool)]
+
 
 def drop_outliers(samples: pd.Series, points: pd.Series) -> pd.Series:
     """Keep mask over `samples`, those of each of `points` (a label a sample) by themselves: inside
@@ -89,17 +95,15 @@ def drop_outliers(samples: pd.Series, points: pd.Series) -> pd.Series:
 
 
 def _thorough(rows: pd.DataFrame, side: Collection[str]) -> pd.DataFrame:
-    """Rows with a time to draw: per point those of main experiments if it has any (`side` names the others), of
-    these the most thorough preset, and of that the newest run. `_point` numbers the points in their order.
-
-    Outdated sources are gone already (experiments.driver.store). Run ids start with their UTC time.
-    """
+    """Rows with a time to draw: per point those of main experiments if it has any (`side` names the others), of these
+    the most thorough preset, and of that the newest run. `_point` numbers the points in their order. Outdated sources
+    are gone already (experiments.driver.store). Run ids start with their UTC time."""
     rows = rows[rows["outcome"].isin(DRAWN_OUTCOMES) & (rows["compute_us"] > 0)]
     point = rows.groupby([*POINT, "outcome"], dropna=False, sort=True).ngroup()
     rows = rows.assign(
         _point=point,
         _rank=rows["preset"].map(PRESET_RANK).fillna(-1),
-        experiments=rows["experiment"].groupby(point).transform(_joined),
+        experiments=rows["experiment"].groupby(point).transform(lambda names: ";".join(sorted(set(names)))),
         # Counted by an experiment of its own: kept, whichever run gives the point its times.
         energy_uj=rows["energy_uj"].groupby(point).transform("mean"),
         # A peak that was wrong once is wrong, whichever run gives the times.
@@ -117,23 +121,16 @@ def _thorough(rows: pd.DataFrame, side: Collection[str]) -> pd.DataFrame:
     return rows.drop_duplicates(["_point", "repetition"], keep="last")
 
 
-def _joined(names: pd.Series) -> str:
-    return ";".join(sorted(set(names)))
-
-
 def tidy(rows: pd.DataFrame, side: Collection[str] = (), every: pd.DataFrame | None = None) -> pd.DataFrame:
-    """One line per point: mean, SD (n-1), median and n of the kept repetitions, in microseconds.
-
-    Rows of the experiments `side` never replace those of others: they give the times of points that nothing else
-    measured. Added to POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`;
-    `argmax_agrees`: `false` where a peak was elsewhere than the truth's in any of them, `true`, or empty where none
-    says; `energy_uj`: mean of all that counted it); `<time>` (mean) for every column of TIMES and TRANSFERS;
-    `sd_us`, `median_us` (of compute_us), `n`, `dropped`; BETWEEN: spread between all runs of the point, those of
-    side experiments included (see plots.noise), in `rows`, or in `every`, which has older runs too; pairs, outputs
-    (elements per pair), side (for the size axis), size and counts (labels). An outlier repetition is dropped whole,
-    so that phases still add up to their compute time. Empty input gives an empty frame. `attrs["usual_ranges"]`:
-    plots.noise.usual_ranges of the set.
-    """
+    """One line per point: mean, SD (n-1), median and n of the kept repetitions, in microseconds. Rows of the
+    experiments `side` never replace those of others: they give the times of points that nothing else measured. Added to
+    POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`; `argmax_agrees`: `false` where a
+    peak was elsewhere than the truth's in any of them, `true`, or empty where none says; `energy_uj`: mean of all that
+    counted it); `<time>` (mean) for every column of TIMES and TRANSFERS; `sd_us`, `median_us` (of compute_us), `n`,
+    `dropped`; BETWEEN: spread between all runs of the point, those of side experiments included (see plots.noise), in
+    `rows`, or in `every`, which has older runs too; pairs, outputs (elements per pair), side (for the size axis), size
+    and counts (labels). An outlier repetition is dropped whole, so that phases still add up to their compute time.
+    Empty input gives an empty frame. `attrs["usual_ranges"]`: plots.noise.usual_ranges of the set."""
     rows = _with_fields(rows)
     return _points(rows, side, _run_ranges(rows if every is None else _with_fields(every)))
 
@@ -207,15 +204,18 @@ def size_label(left_rows: int, left_cols: int, right_rows: int, right_cols: int)
     return left if left == right else f"{left}:{right}"
 
 
+def is_power_of_two(side: float) -> bool:
+    return abs(math.log2(side) - round(math.log2(side))) < 1e-9
+
+
 def best_parameters(points: pd.DataFrame, by: pd.Series | None = None) -> pd.DataFrame:
     """Per variant, problem and condition the line with the smallest `by` (default compute_us)."""
     if points.empty:
         return points
     score = points["compute_us"] if by is None else by
-    order = points.assign(_score=score).sort_values(["_score", "params"], kind="stable")
     keys = ["variant", "outcome", *PROBLEM, "fields", *CONDITION]
-    best = order.drop_duplicates(keys, keep="first").drop(columns="_score")
-    return best.sort_values([*keys], kind="stable").reset_index(drop=True)
+    best = ordered(points, ["_score", "params"], _score=score).drop_duplicates(keys)
+    return best.sort_values(keys, kind="stable").reset_index(drop=True)
 
 
 def select(lines: pd.DataFrame, **values: Any) -> pd.DataFrame:
@@ -223,6 +223,26 @@ def select(lines: pd.DataFrame, **values: Any) -> pd.DataFrame:
     for name, value in values.items():
         lines = lines[lines[name] == value] if len(lines) else lines
     return lines
+
+
+def unusual(line: Mapping[str, Any], *names: str) -> list[str]:
+    """Those of the conditions `names` (default: all of USUAL) of a line that are not the usual ones."""
+    return [str(line[name]) for name in names or USUAL if line[name] != USUAL[name]]
+
+
+def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The frames below each other; those without lines may lack columns."""
+    kept = [one for one in frames if len(one)]
+    return pd.concat(kept, ignore_index=True) if kept else pd.DataFrame()
+
+
+def ordered(lines: pd.DataFrame, by: Sequence[str], **keys: Any) -> pd.DataFrame:
+    """The lines sorted by the columns `by`, forms in the paper's order. `keys` are columns for sorting alone."""
+
+    def place(column: pd.Series) -> pd.Series:
+        return column.map(form_order) if column.name == "form" else column
+
+    return lines.assign(**keys).sort_values(list(by), kind="stable", key=place)[lines.columns]
 
 
 def passed(points: pd.DataFrame, **values: Any) -> pd.DataFrame:
@@ -246,10 +266,8 @@ def _every_run(folder: Path, records: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def load(folder: Path, key: str, kind: str) -> ResultSet:
-    """Read the set of machine `key` in `folder` (`results/published/<key>` or local).
-
-    Raises xcorr.errors.UserError when a published file is damaged.
-    """
+    """Read the set of machine `key` in `folder` (`results/published/<key>` or local). Raises xcorr.errors.UserError
+    when a published file is damaged."""
     rows = store.read_set(folder)
     records = store.run_records(folder, _said)
     runs = store.by_run(records)

@@ -1,16 +1,14 @@
-"""Errors of every variant: over the rows of a set, and on data with an offset, which those rows do not have. A variant with
-several ways to add up its sums (parameter `sums`) has a line for each.
+"""Errors of every variant: over the rows of a set, and on data with an offset, which those rows do not have. A variant
+with several ways to add up its sums (parameter `sums`) has a line for each.
 
-The second part is `accuracy_offset.csv` beside the rows: what `conformance --errors` wrote on the machine of the
-set, a line per variant, precision, kind of input and problem. A set without that file says that it was not
-measured.
+The second part is `accuracy_offset.csv` beside the rows: what `conformance --errors` wrote on the machine of the set, a
+line per variant, precision, kind of input and problem. A set without that file says that it was not measured.
 """
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -85,10 +83,11 @@ def table(results: ResultSet) -> pd.DataFrame:
     measured = load(results.folder)
     if measured is not None:
         for key, own in _with_sums(measured[measured["input"] == OFFSET]).groupby(LINE, sort=True):
-            worst = own.loc[_place_of_largest(own["max_relative_error"])]
+            errors = own["max_relative_error"]  # NaN is worse than any number
+            worst = own.loc[errors.isna().idxmax() if errors.isna().any() else errors.idxmax()]
             lines[key] = lines.get(key, {}) | {
                 "offset_max_relative_error": worst["max_relative_error"],
-                "offset_rel_l2_error": _largest(own["rel_l2_error"]),
+                "offset_rel_l2_error": own["rel_l2_error"].max(skipna=False),
                 "offset_problem": worst["problem"],
                 "offset_params": worst["params"],
                 "offset_argmax_agrees": str(bool(own["argmax_agrees"].all())).lower(),
@@ -107,15 +106,6 @@ def _with_sums(lines: pd.DataFrame) -> pd.DataFrame:
 
 def _label(variant: str, precision: str, sums: str) -> str:
     return style.label(variant, precision) + (f", sums {sums}" if sums else "")
-
-
-def _largest(values: pd.Series) -> float:
-    """The largest; NaN, which is worse than any number, where one is NaN."""
-    return math.nan if values.isna().any() else float(values.max())
-
-
-def _place_of_largest(values: pd.Series) -> Any:
-    return values.isna().idxmax() if values.isna().any() else values.idxmax()
 
 
 def columns(found: pd.DataFrame, has_offset: bool) -> list[Column]:
@@ -144,13 +134,9 @@ def by_input(measured: pd.DataFrame) -> pd.DataFrame:
     inputs = list(dict.fromkeys(measured["input"]))
     lines = []
     for line, own in _with_sums(measured).groupby(LINE, sort=True):
-        largest = {name: _largest(of["max_relative_error"]) for name, of in own.groupby("input")}
-        lines.append(
-            {
-                "Variant": _label(*line),
-                **{name: _measured(largest.get(name, math.nan), name in largest) for name in inputs},
-            }
-        )
+        largest = {name: of["max_relative_error"].max(skipna=False) for name, of in own.groupby("input")}
+        cells = {name: _measured(largest.get(name, math.nan), name in largest) for name in inputs}
+        lines.append({"Variant": _label(*line), **cells})
     return pd.DataFrame(lines, columns=["Variant", *inputs])
 
 
@@ -173,7 +159,6 @@ def summary(found: pd.DataFrame) -> str:
 
 
 def page(results: ResultSet) -> Page | None:
-    """What the table says of a set; None of one without a verified row."""
     found, measured = table(results), load(results.folder)
     if found.empty:
         return None

@@ -56,7 +56,6 @@ def notes(found: pd.DataFrame) -> list[str]:
 
 
 def page(results: ResultSet) -> Page | None:
-    """What the table says of a set; None of one that was measured in one mode."""
     found = table(results)
     if found.empty:
         return None

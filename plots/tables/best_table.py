@@ -8,7 +8,7 @@ cells in which the position of a peak was not the truth's; footnotes say which.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from plots.tables.coverage import CELL
 from plots.tables.table import MISSING, PARAMETERS, TIME, Grid, Page, Table
 from plots.tables.table import readable as read
 from plots.tables.text import csv, tabular, tex_escape
-from plots.tidy import CONDITION, USUAL, ResultSet, best_parameters, form_order, passed, select
+from plots.tidy import CONDITION, USUAL, ResultSet, best_parameters, ordered, passed, select, unusual
 
 ACCOUNTINGS: dict[str, tuple[str, Callable[[pd.DataFrame], pd.Series]]] = {
     "compute": ("plan kept between calls", metrics.seconds),
@@ -42,15 +42,13 @@ def of_set(results: ResultSet, name: str = "best_table") -> pd.DataFrame:
 
 
 def best_table(points: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.DataFrame:
-    """One line per accounting and cell (problem x mode x input x precision); see COLUMNS.
-
-    `margin` is runner-up time / best time. The runner-up is the best other variant; variants within
-    noise of the best are ties (plots.noise): `is_tie`, all named in `tied_with` (joined by `;`, best first).
-    `runs`: how many runs measured the winner's point. `missing_families`: those that were not asked
-    (plots.coverage, which takes all `rows` of the set). `peak_disagrees`: variants whose largest output is not the
-    truth's. Without any plan in the set the second accounting would repeat the first and is left out, and so are
-    cells in which no transform was measured although its form has some (`left_out` names them).
-    """
+    """One line per accounting and cell (problem x mode x input x precision); see COLUMNS. `margin` is runner-up time /
+    best time. The runner-up is the best other variant; variants within noise of the best are ties (plots.noise):
+    `is_tie`, all named in `tied_with` (joined by `;`, best first). `runs`: how many runs measured the winner's point.
+    `missing_families`: those that were not asked (plots.coverage, which takes all `rows` of the set). `peak_disagrees`:
+    variants whose largest output is not the truth's. Without any plan in the set the second accounting would repeat the
+    first and is left out, and so are cells in which no transform was measured although its form has some (`left_out`
+    names them)."""
     times = passed(points)
     mask = undecided(times)
     cells = times[mask].drop_duplicates(CELL)
@@ -67,12 +65,10 @@ def best_table(points: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.Dat
             place = {"accounting": accounting, **dict(zip(CELL, values))}
             records.append({**place, **_judge(cell), "missing_families": unasked})
     table = pd.DataFrame.from_records(records, columns=COLUMNS)
-    order = {name: place for place, name in enumerate(ACCOUNTINGS)}
-    forms = table["form"].map(form_order)
     side = table["left_rows"] * table["left_cols"] * table["right_rows"] * table["right_cols"]
-    keys = table.assign(_a=table["accounting"].map(order), _f=forms, _s=side.astype(float))
-    by = ["_a", "_f", "lefts", "rights", *CONDITION, "window", "_s", "size"]
-    table = table.loc[keys.sort_values(by, kind="stable").index].reset_index(drop=True)
+    accountings = table["accounting"].map(list(ACCOUNTINGS).index)
+    by = ["_place", "form", "lefts", "rights", *CONDITION, "window", "_side", "size"]
+    table = ordered(table, by, _place=accountings, _side=side.astype(float)).reset_index(drop=True)
     table.attrs["undecided"] = [f"{cell['form']} {cell['counts']} {cell['size']}" for _, cell in cells.iterrows()]
     table.attrs["tie_rule"] = noise.rule(points)
     return table
@@ -99,35 +95,31 @@ def footnotes(table: pd.DataFrame, places: bool = True) -> list[str]:
     lines = []
     marked = table[table["missing_families"] != ""]
     if len(marked):
-        lines.append(f"{UNASKED} {coverage.RULE}{_where(marked, marked['missing_families'], places)}.")
+        where = f": {_places(marked, marked['missing_families'])}" if places else ""
+        lines.append(f"{UNASKED} {coverage.RULE}{where}.")
     marked = table[table["peak_disagrees"] != ""]
     if len(marked):
         own = [row["best"] in row["peak_disagrees"].split(";") for _, row in marked.iterrows()]
-        whose = pd.Series(["the winner too" if one else "" for one in own], marked.index)
+        where = f": {_places(marked, ['the winner too' if one else '' for one in own])}" if places else ""
         lines.append(
             f"{PEAK} At least one variant has the largest output of a pair at another shift than the float64 reference; "
-            f"every value is within its error bound{_where(marked, whose, places)}."
+            f"every value is within its error bound{where}."
         )
     return lines
 
 
-def _where(marked: pd.DataFrame, words: pd.Series, places: bool) -> str:
-    return f": {_places(marked, words)}" if places else ""
-
-
-def _places(cells: pd.DataFrame, words: pd.Series) -> str:
+def _places(cells: pd.DataFrame, words: Iterable[str]) -> str:
     """`form counts, counts at sizes (words); ...` of lines of one accounting; those with the same sizes and words together."""
     sizes: dict[tuple[str, str, str, str], list[str]] = {}
     for (_, row), said in zip(cells.iterrows(), words):
-        unusual = " ".join(str(row[name]) for name, value in USUAL.items() if row[name] != value)
         text = ", ".join(name.replace("_", "-") for name in said.split(";"))
-        sizes.setdefault((row["form"], unusual, text, row["counts"]), []).append(row["size"])
+        sizes.setdefault((row["form"], " ".join(unusual(row)), text, row["counts"]), []).append(row["size"])
     counts: dict[tuple[str, str, str, str], list[str]] = {}
-    for (form, unusual, text, count), own in sizes.items():
-        counts.setdefault((form, unusual, text, ", ".join(own)), []).append(count)
+    for (form, condition, text, count), own in sizes.items():
+        counts.setdefault((form, condition, text, ", ".join(own)), []).append(count)
     return "; ".join(
-        " ".join(filter(None, [form, ", ".join(own), unusual, "at", where, text and f"({text})"]))
-        for (form, unusual, text, where), own in counts.items()
+        " ".join(filter(None, [form, ", ".join(own), condition, "at", where, text and f"({text})"]))
+        for (form, condition, text, where), own in counts.items()
     )
 
 
@@ -157,10 +149,10 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
     for name, usual in USUAL.items():
         if (table[name] != usual).any():
             shown[name.capitalize()] = table[name]
-    shown["Best variant"] = [_names(row) + signs(row) for _, row in table.iterrows()]
+    shown["Best variant"] = [" = ".join(winners(row)) + signs(row) for _, row in table.iterrows()]
     shown[["Parameters", "Time"]] = read(table, (PARAMETERS, TIME)).to_numpy()
     shown["Runner-up"] = [style.label(name) if name else MISSING for name in table["runner_up"]]
-    shown["Margin"] = [_margin(row) for _, row in table.iterrows()]
+    shown["Margin"] = [margin(row) for _, row in table.iterrows()]
     return shown
 
 
@@ -171,14 +163,11 @@ def winners(row: pd.Series) -> list[str]:
     return names if len(names) <= NAMES + 1 else [*names[:NAMES], f"{len(names) - NAMES} more"]
 
 
-def _names(row: pd.Series) -> str:
-    return " = ".join(winners(row))
-
-
-def _margin(row: pd.Series) -> str:
+def margin(row: pd.Series, alone: str = MISSING) -> str:
+    """Runner-up time over best time: `1.34x`, `tie`, or `alone` where there is no runner-up."""
     if row["is_tie"]:
         return "tie"
-    return MISSING if math.isnan(row["margin"]) else f"{row['margin']:.2f}x"
+    return alone if math.isnan(row["margin"]) else f"{row['margin']:.2f}x"
 
 
 def overview(table: pd.DataFrame, least: int = 1) -> pd.DataFrame:
@@ -190,7 +179,7 @@ def overview(table: pd.DataFrame, least: int = 1) -> pd.DataFrame:
     sizes = list(by_area["size"].unique())
     lines: dict[tuple[str, str], dict[str, str]] = {}
     for _, row in usual.iterrows():
-        cell = f"{_names(row)} {si_time(row['time_us'] * MICRO)}{signs(row)}"
+        cell = f"{' = '.join(winners(row))} {si_time(row['time_us'] * MICRO)}{signs(row)}"
         lines.setdefault((row["form"], row["counts"]), {})[row["size"]] = cell
     shown = [
         {"Form": form, "Matrices": counts, **{size: cells.get(size, "") for size in sizes}}

@@ -16,6 +16,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,18 +116,15 @@ def table(points: pd.DataFrame, what: dict[str, Any], baseline: Baseline, ceilin
             rival = theirs.loc[cell].rename({"compute_us": "time_us"})
         line: dict[str, Any] = dict(zip(CELL, cell), baseline_us=baseline_us(row), paper_us=best, paper_by=by)
         if cell in ours.index:
-            mine = ours.loc[[cell]].reset_index()
-            line |= {"ours_us": mine["compute_us"].item(), **mine.loc[0, ["variant", "params"]].to_dict()}
-            first = ours.loc[cell].rename({"compute_us": "time_us"})
-            line["is_tie"] = bool(abs(best - first["time_us"]) <= noise.noise_us(first, rival))
+            mine = ours.loc[cell].rename({"compute_us": "time_us"})
+            line |= {"ours_us": mine["time_us"], "variant": mine["variant"], "params": mine["params"]}
+            line["is_tie"] = bool(abs(best - mine["time_us"]) <= noise.noise_us(mine, rival))
             if cell in new.index:
                 line |= {"new_us": new.loc[cell, "compute_us"], "new_variant": new.loc[cell, "variant"]}
             if isinstance(ceilings, Ceilings):
-                line["floor_us"] = floor.floor_us(mine, ceilings).item()
+                line["floor_us"] = floor.floor_us(ours.loc[[cell]].reset_index(), ceilings).item()
         lines.append(line)
-    frame = pd.DataFrame(lines, columns=COLUMNS)
-    for name in ("ours_us", "new_us", "floor_us"):
-        frame[name] = frame[name].astype(float)
+    frame = pd.DataFrame(lines, columns=COLUMNS).astype(dict.fromkeys(("ours_us", "new_us", "floor_us"), float))
     frame["is_tie"] = frame["is_tie"].eq(True)  # noqa: E712  (a cell without rows is no tie)
     frame["speedup"] = frame["paper_us"] / frame["ours_us"]
     frame["new_speedup"] = frame["paper_us"] / frame["new_us"]
@@ -261,12 +259,8 @@ def text(key: str, found: Beyond) -> str:
 def reached(lines: pd.DataFrame, bars: Bars) -> bool:
     """Whether every cell was measured and both bars hold."""
     ratios = lines["speedup"]
-    return (
-        bool(len(ratios))
-        and ratios.notna().all()
-        and geometric_mean(ratios) >= bars.mean
-        and ratios.min() >= bars.least
-    )
+    known = len(ratios) > 0 and bool(ratios.notna().all())
+    return known and geometric_mean(ratios) >= bars.mean and bool(ratios.min() >= bars.least)
 
 
 def of_set(results: tidy.ResultSet, name: str = BASELINE) -> Beyond:
@@ -311,10 +305,7 @@ def run(argv: Sequence[str]) -> int:
     return int(not reached(found.lines, found.bars))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)  # every mistake of the user is one line
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -32,13 +32,10 @@ def table(results: tidy.ResultSet) -> pd.DataFrame:
     times = plain.set_index(["variant", *PLACE])["compute_us"]
     keys = pd.MultiIndex.from_frame(best[["variant", *PLACE]])
     found = best.assign(time_us=best["compute_us"], plain_us=times.reindex(keys).to_numpy())
-    order = [found["form"].map(tidy.form_order), found["side"], found["fields"], found["time_us"]]
-    places = sorted(range(len(found)), key=lambda row: tuple(column.iloc[row] for column in order))
-    return found.iloc[places][COLUMNS].reset_index(drop=True)
+    return tidy.ordered(found, ["form", "side", "fields", "time_us"])[COLUMNS].reset_index(drop=True)
 
 
 def page(results: tidy.ResultSet) -> Page | None:
-    """What the table says of a set."""
     lines = table(results)
     if lines.empty:
         return None

@@ -10,18 +10,12 @@ from plots.tidy import ResultSet, load
 from xcorr.files import load_toml
 
 DATA = Path(plots.__file__).with_name("machines.toml")
+set_in = lru_cache(load)
 
 
 def host_of(results: ResultSet) -> ResultSet | None:
-    """The set that `[hosts]` of machines.toml names for this one; None if it names none or the set is not there.
-
-    Raises UserError when a published file of it is damaged.
-    """
+    """The set that `[hosts]` of machines.toml names for this one; None if it names none or the set is not there. Raises
+    UserError when a published file of it is damaged."""
     key = load_toml(DATA)["hosts"].get(results.key)
     folder = results.folder.parent / str(key)
-    return _load(folder, str(key), results.kind) if key and folder.is_dir() else None
-
-
-@lru_cache
-def _load(folder: Path, key: str, kind: str) -> ResultSet:
-    return load(folder, key, kind)
+    return set_in(folder, str(key), results.kind) if key and folder.is_dir() else None

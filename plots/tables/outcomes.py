@@ -6,10 +6,11 @@ import re
 
 import pandas as pd
 
-from plots.tidy import PLAIN_POINT, PRESET_RANK, form_order, size_label
+from plots.tidy import PLAIN_POINT, PRESET_RANK, form_order, ordered, size_label
 
 # What is told of a point that was tried several times: trouble first, then a verified time.
 PRIORITY = ["incorrect", "failed", "passed", "published", "timeout", "out_of_memory", "not_selected", "not_supported"]
+RANK = {name: place for place, name in enumerate(PRIORITY)}
 MEANING = {
     "passed": "the output was correct, and the time was taken",
     "incorrect": "the output differs from the reference by more than the error bound; no time was taken",
@@ -27,12 +28,9 @@ def points_by_outcome(rows: pd.DataFrame) -> pd.DataFrame:
     """One line per point (PLAIN_POINT columns) with its outcome and reason, over all presets."""
     if rows.empty:
         return rows
-    rank = {name: place for place, name in enumerate(PRIORITY)}
-    keyed = rows.assign(
-        _outcome=rows["outcome"].map(rank).fillna(len(rank)), _preset=-rows["preset"].map(PRESET_RANK).fillna(-1)
-    )
-    keyed = keyed.sort_values(["_outcome", "_preset", "repetition"], kind="stable")
-    return keyed.drop_duplicates(PLAIN_POINT).drop(columns=["_outcome", "_preset"])
+    outcome, preset = rows["outcome"].map(RANK).fillna(len(RANK)), -rows["preset"].map(PRESET_RANK).fillna(-1)
+    by = ["_outcome", "_preset", "repetition"]
+    return ordered(rows, by, _outcome=outcome, _preset=preset).drop_duplicates(PLAIN_POINT)
 
 
 def counts(rows: pd.DataFrame) -> pd.DataFrame:
@@ -58,7 +56,7 @@ def reasons(rows: pd.DataFrame) -> pd.DataFrame:
     points = points.assign(
         _kind=[re.sub(r"\d+(\.\d+)?(e[+-]?\d+)?", "#", text) for text in points["reason"]],
         _form=points["form"].map(form_order),
-        _rank=points["outcome"].map({name: place for place, name in enumerate(PRIORITY)}),
+        _rank=points["outcome"].map(RANK),
     ).sort_values(["_rank", "variant", "_form", "lefts", "rights", "left_rows", "params"])
     found = []
     for (_, variant, outcome, _), own in points.groupby(["_rank", "variant", "outcome", "_kind"], sort=True):

@@ -108,9 +108,7 @@ def _table(judged: Times, known: Mapping[Problem, Times], not_run: set[tuple[Any
             line |= {"variant": choice.variant, "params": choice.params, "time_us": us, "why": choice.why}
         lines.append(line | {"regret": line["time_us"] / line["best_us"], "_work": problem.fmas})
     frame = pd.DataFrame(lines, columns=[*COLUMNS, "_work"])
-    keys = frame.assign(_form=[tidy.form_order(form) for form in frame["form"]])
-    order = keys.sort_values(["_form", "counts", "_work", "size"], kind="stable").index
-    return frame.loc[order, COLUMNS].reset_index(drop=True)
+    return tidy.ordered(frame, ["form", "counts", "_work", "size"])[COLUMNS].reset_index(drop=True)
 
 
 def summary(lines: pd.DataFrame) -> str:
@@ -132,7 +130,6 @@ def summary(lines: pd.DataFrame) -> str:
 
 
 def page(results: tidy.ResultSet) -> Page | None:
-    """What the table says of a set; None of one without rows of the experiment."""
     lines = table(results)
     return Page([summary(lines), Grid(lines, SHOWN, file="regret")]) if len(lines) else None
 
@@ -160,10 +157,7 @@ def run(argv: Sequence[str]) -> int:
     return int(missed)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)  # every mistake of the user is one line
 
 if __name__ == "__main__":
     sys.exit(main())

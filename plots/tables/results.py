@@ -3,6 +3,8 @@ variant writes itself, and of the same with boundary circular."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 
 from plots import tidy
@@ -25,12 +27,8 @@ NAMED = [*tidy.PROBLEM[1:], "mode"]
 
 def points(results: tidy.ResultSet) -> pd.DataFrame:
     """Verified points of the experiments that feed the table, with `output`, one of OUTPUTS, and `moved_bytes`."""
-    fed = {name for name, feeds in results.feeds.items() if TABLE.name in feeds}
-    frames = [results.feeding(TABLE.name) if fed else results.points.iloc[:0], results.with_fields]
-    frames = [_of(frame, fed) for frame in frames if len(frame)]
-    found = (
-        pd.concat([one for one in frames if len(one)], ignore_index=True) if any(map(len, frames)) else pd.DataFrame()
-    )
+    frames = [one for one in (results.feeding(TABLE.name), results.with_fields) if len(one)]
+    found = tidy.joined(tidy.passed(results.fed(one, TABLE.name)) for one in frames)
     if found.empty:
         return found
     found = found.assign(output=[output_of(*one) for one in zip(found["fields"], found["source_hash"])])
@@ -38,11 +36,6 @@ def points(results: tidy.ResultSet) -> pd.DataFrame:
     surface = 4.0 * found["pairs"] * found["outputs"]
     reduced = found["output"].str.startswith(REDUCED)
     return found.assign(moved_bytes=found["bytes"] + 2 * surface * reduced)
-
-
-def _of(frame: pd.DataFrame, fed: set[str]) -> pd.DataFrame:
-    own = [not fed.isdisjoint(names.split(";")) for names in frame["experiments"]]
-    return tidy.passed(frame[pd.Series(own, frame.index, dtype=bool)])
 
 
 def output_of(fields: str, source_hash: str) -> str:
@@ -61,11 +54,9 @@ def table(results: tidy.ResultSet) -> pd.DataFrame:
     if found.empty:
         return pd.DataFrame(columns=COLUMNS)
     best = found.sort_values(["compute_us", "variant"], kind="stable").drop_duplicates([*PLACE, "output"])
-    places = best.assign(
-        place=[OUTPUTS.index(one) for one in best["output"]], form_place=[*map(tidy.form_order, best["form"])]
-    )
-    order = ["mode", "form_place", "left_rows", "lefts", "rights", "window", "place"]
-    best = places.sort_values(order, ascending=[False, *[True] * 6], kind="stable")
+    order = ["form", "left_rows", "lefts", "rights", "window", "_place"]
+    best = tidy.ordered(best, order, _place=best["output"].map(OUTPUTS.index))
+    best = best.sort_values("mode", ascending=False, kind="stable")
     surfaces = best[best["output"] == PLAIN].set_index(PLACE)["compute_us"]
     base = surfaces.reindex(pd.MultiIndex.from_frame(best[PLACE])).to_numpy()
     best = best.assign(time_us=best["compute_us"], speedup=base / best["compute_us"])
@@ -87,14 +78,8 @@ def prefixed(value: float, units: dict[str, float]) -> str:
     return f"{value / scale:.3g} {unit}"
 
 
-def byte_text(count: float) -> str:
-    """Bytes as text."""
-    return prefixed(count, {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9})
-
-
-def energy_text(microjoule: float) -> str:
-    """Energy as text."""
-    return prefixed(microjoule, {"µJ": 1, "mJ": 1e3, "J": 1e6})
+byte_text = partial(prefixed, units={"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9})
+energy_text = partial(prefixed, units={"µJ": 1, "mJ": 1e3, "J": 1e6})
 
 
 def lacking(lines: pd.DataFrame) -> str:
@@ -120,7 +105,6 @@ SHOWN = (
 
 
 def page(results: tidy.ResultSet) -> Page | None:
-    """What the table says of a set."""
     lines = table(results)
     if lines.empty:
         return None

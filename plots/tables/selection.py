@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ COLUMNS = ("precision", "backend", "threads")  # of a tidy line, that a side nam
 SIDE = ("variants", "without", "params", *COLUMNS)
 KEYS = ("variants", "params", "without")
 Allowed = dict[str, tuple[str, ...]]
+parameters = lru_cache(maxsize=None)(assignments)
 
 
 @dataclass(frozen=True)
@@ -30,19 +32,13 @@ class Choice:
 
     def mask(self, points: pd.DataFrame) -> np.ndarray:
         """Which lines of a tidy frame belong to it: booleans, one a line."""
-        return np.array(
-            [
-                variant in self.variants and self._fits(params)
-                for variant, params in zip(points["variant"], points["params"])
-            ],
-            dtype=bool,
-        )
+        own = points["variant"].isin(self.variants)
+        fitting = [text for text in points.loc[own, "params"].unique() if self._fits(parameters(text))]
+        return (own & points["params"].isin(fitting)).to_numpy(dtype=bool)
 
-    def _fits(self, params: str) -> bool:
-        values = assignments(params)
-        return all(values.get(name) in allowed for name, allowed in self.params.items()) and not any(
-            values.get(name) in forbidden for name, forbidden in self.without.items()
-        )
+    def _fits(self, values: Mapping[str, str]) -> bool:
+        wanted = all(values.get(name) in allowed for name, allowed in self.params.items())
+        return wanted and not any(values.get(name) in forbidden for name, forbidden in self.without.items())
 
     def describe(self) -> str:
         """What rows must exist for it: variants and wanted parameters, in one line."""
@@ -78,11 +74,14 @@ def of_side(points: pd.DataFrame, side: Mapping[str, Any], others: Sequence[str]
     if "variants" in side:
         points = points[points["variant"].isin(side["variants"])]
     points = points[~points["variant"].isin(side.get("without", []))]
-    if not side.get("params"):
-        return points  # rows of real input have none
-    wanted = {name: str(value) for name, value in side["params"].items()}
-    fits = [wanted.items() <= assignments(params).items() for params in points["params"]]
-    return points[np.array(fits, dtype=bool)]
+    return with_params(points, side["params"]) if side.get("params") else points  # rows of real input have none
+
+
+def with_params(points: pd.DataFrame, params: Mapping[str, Any]) -> pd.DataFrame:
+    """The points whose parameters have these values; those that are not named may be any."""
+    wanted = {name: str(value) for name, value in params.items()}
+    fitting = [text for text in points["params"].unique() if wanted.items() <= parameters(text).items()]
+    return points[points["params"].isin(fitting)]
 
 
 def describe(side: Mapping[str, Any], unnamed: str, more: str = "") -> str:

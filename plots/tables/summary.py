@@ -16,7 +16,7 @@ from experiments.compare.artifact import load_baseline
 from plots import ceilings, floor, style
 from plots.tables import beyond
 from plots.tables.table import FORM, duration
-from plots.tidy import ResultSet, form_order
+from plots.tidy import ResultSet, is_power_of_two, ordered
 
 ROWS = 10
 SERIES = {"paper_us": "paper's best", "library_us": "cuFFT", "ours_us": "this project", "floor_us": "floor"}
@@ -50,19 +50,14 @@ def cells(results: ResultSet) -> pd.DataFrame:
         floor_us=math.nan,
     )
     if is_theirs:
-        theirs = pd.Series(
-            [beyond.baseline_us(baseline[cell]) if cell in baseline else math.nan for cell in frame.index],
-            frame.index,
-            dtype=float,
-        )
+        known = {cell: beyond.baseline_us(row) for cell, row in baseline.items()}
+        theirs = pd.Series([known.get(cell, math.nan) for cell in frame.index], frame.index, dtype=float)
         frame["paper_us"] = np.fmin(frame["paper_us"], theirs).where(theirs.notna())
     measured = ceilings.load(results.folder)
     if isinstance(measured, ceilings.Ceilings) and len(frame):
         frame["floor_us"] = floor.floor_us(fastest.reset_index(), measured).to_numpy()
     frame = frame[frame["paper_us"].notna()].reset_index()
-    place = frame["form"].map(lambda form: form_order(form)[0])
-    order = frame.assign(_form=place).sort_values(["_form", "pairs", "lefts", "left_rows"], kind="stable").index
-    return frame.loc[order, COLUMNS].reset_index(drop=True)
+    return ordered(frame, ["form", "pairs", "lefts", "left_rows"])[COLUMNS].reset_index(drop=True)
 
 
 def chosen(found: pd.DataFrame) -> pd.DataFrame:
@@ -75,11 +70,6 @@ def chosen(found: pd.DataFrame) -> pd.DataFrame:
         best = max(known.index, key=lambda counts: (known[counts], pairs[counts]))
         kept.append(own[own["counts"] == best])
     return pd.concat(kept) if kept else found
-
-
-def is_power_of_two(side: float) -> bool:
-    """Whether a side is 1, 2, 4, ..."""
-    return int(side) & (int(side) - 1) == 0
 
 
 def typical(found: pd.DataFrame) -> pd.DataFrame:

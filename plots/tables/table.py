@@ -29,17 +29,14 @@ def known(form: str) -> Callable[[Any], str]:
 
 
 def duration(us: float) -> str:
-    """Microseconds as text."""
     return si_time(us * MICRO)
 
 
 def parameters(text: str) -> str:
-    """The parameters of a point as text."""
     return text.replace(";", ", ") or MISSING
 
 
 def fields_text(text: str) -> str:
-    """The fields of a problem as text."""
     return text.replace("/", ", ")
 
 
@@ -90,7 +87,6 @@ class Grid:
 
     @property
     def shown(self) -> pd.DataFrame:
-        """What a reader sees."""
         return readable(self.lines, self.columns) if self.columns else self.lines
 
 
@@ -106,7 +102,6 @@ class Page:
     more: Mapping[str, str] = field(default_factory=dict)
 
     def markdown(self) -> str:
-        """The text as Markdown."""
         blocks = [
             one if isinstance(one, str) else markdown(one.shown)[:-1] if len(one.lines) else "" for one in self.text
         ]
@@ -130,12 +125,10 @@ def _in_report(grid: Grid) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Table:
-    """A table. `name`: of its files, of what experiments feed, and of its chapter, unless that has another `id` and `heading`.
-
-    `of` makes its page of a set; None: the set has no rows for it, and the page says `none`, in which {command} is `command`,
-    what measures them. Without such a text there is no file and no chapter. `chapter`: its place in the report.
-    `part_of`: name and place in the chapter of another table that its notes and grids end.
-    """
+    """A table. `name`: of its files, of what experiments feed, and of its chapter, unless that has another `id` and
+    `heading`. `of` makes its page of a set; None: the set has no rows for it, and the page says `none`, in which
+    {command} is `command`, what measures them. Without such a text there is no file and no chapter. `chapter`: its
+    place in the report. `part_of`: name and place in the chapter of another table that its notes and grids end."""
 
     name: str
     title: str
@@ -153,11 +146,9 @@ class Table:
         return self.none.format(command=self.command)
 
     def page(self, results: ResultSet) -> Page:
-        """What the table says of a set."""
         return self.of(results) or Page([self.nothing] if self.none else [])
 
     def files(self, page: Page) -> dict[str, str]:
-        """The files of a page, text by name."""
         grids = [one for one in page.text if isinstance(one, Grid) and one.file and len(one.lines)]
         found = {f"{one.file}.csv": csv(one.lines, one.digits) for one in grids} | {**page.more}
         return {f"{self.name}.md": f"# {self.title}\n\n{page.markdown()}", **found} if page.text else found
@@ -167,12 +158,10 @@ Pages = list[tuple[Table, Page]]
 
 
 def found() -> list[Table]:
-    """The tables of all modules."""
     return [module.TABLE for module in sources.modules("tables") if hasattr(module, "TABLE")]
 
 
 def pages(results: ResultSet) -> Pages:
-    """What every table says of a set."""
     return [(one, one.page(results)) for one in found()]
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from plots import real
 from plots.sources.autocorrelation.tables import autocorrelation
 from plots.tables import selection
-from plots.tables.claims.values import UNDECIDED, Found, Value, known, quotient
+from plots.tables.claims.values import UNDECIDED, Arguments, Found, Value, known, named, quotient
 from plots.tables.hosts import host_of
 from plots.tables.selection import of_side
 from plots.tidy import ResultSet, select
@@ -23,7 +23,6 @@ from xcorr.errors import choose
 
 CLASS, ORDER = "image", 20
 ABOUT = "about autocorrelations of images, decided by measuring"
-Arguments = Mapping[str, Any]
 METRICS = {"time": "time_us", "total": "total_us", "frames": "frames_per_s", "rate": "tflops"}
 COMMAND = "python3 -m experiments.inputs.autocorrelation"
 
@@ -66,7 +65,6 @@ def ratios(results: ResultSet, args: Arguments) -> Found:
 
 
 def value(results: ResultSet, args: Arguments) -> Found:
-    """`metric` of `of`."""
     number = _number(results, args["of"], args["metric"])
     return Found([], [describe(args["of"])]) if number is None else Found([known("", number)])
 
@@ -148,7 +146,4 @@ def largest_difference(results: ResultSet, args: Arguments) -> Found:
     return Found([known(f"{rows['variant'].nunique()} variants", float((lengths.max() - lengths.min()).max()))])
 
 
-COMPUTATIONS = {
-    one.__name__: one
-    for one in (ratio, ratios, value, saturation, loop_ratio, errors_ratio, spectral_place, largest_difference)
-}
+COMPUTATIONS = named(ratio, ratios, value, saturation, loop_ratio, errors_ratio, spectral_place, largest_difference)

@@ -4,10 +4,6 @@ found later. Each takes Rows or the set, and its arguments of claims.toml."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -16,8 +12,9 @@ from plots import tidy
 from plots.sources.jpdc.tables import table1
 from plots.tables.claims import measured
 from plots.tables.claims.rows import Rows
-from plots.tables.claims.values import UNDECIDED, Found, Value, known
+from plots.tables.claims.values import UNDECIDED, Arguments, Found, Value, known, named
 from plots.tables.crossover import crossed
+from plots.tables.hosts import set_in
 from plots.tables.selection import Choice
 from plots.tidy import ResultSet
 from xcorr.errors import choose
@@ -25,7 +22,6 @@ from xcorr.paths import RESULTS
 
 CLASS, ORDER = "later", 30
 ABOUT = "of the first paper and the thesis, found later, decided by measuring"
-Arguments = Mapping[str, Any]
 WHAT = ("variant", "params", "problem")  # of a launch whose counters are stored
 
 
@@ -33,26 +29,16 @@ def cpu_crossing(results: ResultSet, args: Arguments) -> Found:
     """The matrix side from which the fastest variant on a GPU, with upload and download, is faster than the fastest on the
     CPU of the published set `cpu`, by log-log interpolation between `sizes`; a bound where they do not bracket it."""
     here = _fastest(results.points, args, transfers=True)
-    folder = next(
-        (path for path in (results.folder.parent, RESULTS / "published") if (path / args["cpu"]).is_dir()), None
-    )
-    there = {} if folder is None else _fastest(_points_of(folder / args["cpu"]), args, transfers=False)
+    folders = [path / args["cpu"] for path in (results.folder.parent, RESULTS / "published")]
+    folder = next((path for path in folders if path.is_dir()), None)
+    there = {} if folder is None else _fastest(set_in(folder, folder.name, "published").points, args, transfers=False)
     both = sorted(here.keys() & there.keys())
-    place = f"{args['form']} {args['counts']}"
-    missing = [
-        f"{what} ({place})"
-        for what, known_times in (("times of a GPU with transfers", here), (f"times of {args['cpu']}", there))
-        if not known_times
-    ]
     if len(both) < 2:
-        return Found([], missing or [f"two sizes that both have ({place})"])
+        sides = {"times of a GPU with transfers": here, f"times of {args['cpu']}": there}
+        missing = [what for what, known_times in sides.items() if not known_times] or ["two sizes that both have"]
+        return Found([], [f"{what} ({args['form']} {args['counts']})" for what in missing])
     low, high = crossed([(size, math.log(there[size] / here[size])) for size in both])
     return Found([Value("", low, high)])
-
-
-@lru_cache(maxsize=2)
-def _points_of(folder: Path) -> pd.DataFrame:
-    return tidy.load(folder, folder.name, "published").points
 
 
 def _fastest(points: pd.DataFrame, args: Arguments, *, transfers: bool) -> dict[int, float]:
@@ -108,7 +94,7 @@ def winners(rows: Rows, args: Arguments) -> Found:
     table = rows.kept["table1"]
     place = {"accounting": "paper", "form": args["form"], "counts": args["counts"]}
     line = table[(table[[*place]] == pd.Series(place)).all(axis=1)]
-    said = table1.compare(line, data.printed[args["form"], args["counts"]], data)
+    said = table1.compare(line, data.printed[args["form"], args["counts"]])
     if line.empty:
         return Found([], [f"the classes of Table 1 at {args['form']} {args['counts']}"])
     unmeasured = [str(size) for size in data.sizes if size not in set(line["side"])]
@@ -119,5 +105,5 @@ def winners(rows: Rows, args: Arguments) -> Found:
     return Found([Value(order, word=said)])
 
 
-COMPUTATIONS = {**measured.COMPUTATIONS, **{one.__name__: one for one in (cpu_crossing, counters)}}
+COMPUTATIONS = {**measured.COMPUTATIONS, **named(cpu_crossing, counters)}
 ON_ROWS = {"winners": winners}

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from plots.sources.template_matching.tables import template_matching, template_passes
-from plots.tables.claims.values import Found, Value, known
+from plots.tables.claims.values import Arguments, Found, Value, known, named
 from plots.tables.hosts import host_of
 from plots.tables.selection import describe, of_side
 from plots.tidy import ResultSet
@@ -22,7 +22,6 @@ from xcorr.native.variants import assignments
 
 CLASS, ORDER = "template", 40
 ABOUT = "about template matching, decided by measuring"
-Arguments = Mapping[str, Any]
 METRICS = {"time": "time_us", "total": "total_us"}
 PHASES = {"frames": template_passes.of_frames, "templates": template_passes.of_templates}  # microseconds of a point
 FLOAT_BYTES = 4
@@ -121,13 +120,9 @@ def _phases(
 
 def fitting(results: ResultSet, args: Arguments) -> Found:
     """How many of the patients have template and region of interest, in float32, in so many KiB of shared memory."""
-    values = []
-    for kib in args["kib"]:
-        bytes_of = [
-            FLOAT_BYTES * (one.area + one.frame[0] * one.frame[1]) for one in template_matching.patients().values()
-        ]
-        values.append(known(f"{kib} KiB", sum(one <= 1024 * kib for one in bytes_of)))
-    return Found(values)
+    patients = template_matching.patients().values()
+    bytes_of = [FLOAT_BYTES * (one.area + one.frame[0] * one.frame[1]) for one in patients]
+    return Found([known(f"{kib} KiB", sum(one <= 1024 * kib for one in bytes_of)) for kib in args["kib"]])
 
 
 def transforms(results: ResultSet, args: Arguments) -> Found:
@@ -167,7 +162,9 @@ def registers(results: ResultSet, args: Arguments) -> Found:
         seen: dict[str, float] = {}
         for params, one in zip(found["params"], found["registers"]):
             seen.setdefault(assignments(params).get(args["parameter"], ""), float(one))
-        values += [known(name, template_matching.generic_registers() / one) for name, one in sorted(seen.items())]
+        values += [
+            known(name, template_matching.data()["registers"]["generic"] / one) for name, one in sorted(seen.items())
+        ]
     return Found(values, missing)
 
 
@@ -191,6 +188,4 @@ def paid(results: ResultSet, args: Arguments) -> Found:
     return Found(values, missing)
 
 
-COMPUTATIONS = {
-    one.__name__: one for one in (ratio, rank, share, growth, fitting, transforms, fastest, registers, paid)
-}
+COMPUTATIONS = named(ratio, rank, share, growth, fitting, transforms, fastest, registers, paid)

@@ -15,7 +15,7 @@ from experiments.compare import fragments as fragment_dump
 from plots import real
 from plots.sources.time_series.tables import time_series
 from plots.tables import selection
-from plots.tables.claims.values import Found, Value, known, quotient
+from plots.tables.claims.values import Arguments, Found, Value, known, named, quotient
 from plots.tables.selection import of_side
 from plots.tidy import ResultSet
 from xcorr.errors import choose
@@ -23,7 +23,6 @@ from xcorr.native.variants import assignments
 
 CLASS, ORDER = "series", 10
 ABOUT = "about time series on tensor cores, decided by measuring"
-Arguments = Mapping[str, Any]
 METRICS = {
     "time": lambda one: one["compute_us"],
     "time_without_building": lambda one: one["compute_us"] - (0.0 if pd.isna(one["build_us"]) else one["build_us"]),
@@ -115,4 +114,4 @@ def fragments(results: ResultSet, args: Arguments) -> Found:
     return Found([Value("; ".join(shown), word=", ".join(same) or "none")])
 
 
-COMPUTATIONS = {one.__name__: one for one in (ratio, nominal_share, best_value, lost, fragments)}
+COMPUTATIONS = named(ratio, nominal_share, best_value, lost, fragments)

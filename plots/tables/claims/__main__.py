@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 from tabulate import tabulate
@@ -42,7 +43,6 @@ def text(lines: pd.DataFrame, whole: bool) -> str:
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
     made = Parser(prog="python3 -m plots.tables.claims", description=__doc__, epilog=EPILOG)
     add = made.add_argument
     add("keys", nargs="*", metavar="KEY", help="machine key (default: every published set)")
@@ -64,10 +64,7 @@ def run(argv: Sequence[str]) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)  # every mistake of the user is one line
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from experiments.compare.instruction_mix import claimed
-from plots.tables.claims.values import Found, Value, known
+from plots.tables.claims.values import Arguments, Found, Value, known, named
 from xcorr.problem import Problem
 
-Arguments = Mapping[str, Any]
 WARP = 32
 
 
@@ -31,12 +29,10 @@ def shuffles_beyond(args: Arguments) -> Found:
 
 def mix_as_formula(args: Arguments) -> Found:
     """`same` or `other`: FMAs and shuffles of each of `steps` against pairs of numbers of `stated`."""
-    return Found(
-        [
-            Value(_named(step), word="same" if claimed(step) == tuple(stated) else "other")
-            for step, stated in zip(args["steps"], args["stated"])
-        ]
-    )
+    values = []
+    for step, stated in zip(args["steps"], args["stated"]):
+        values.append(Value(_named(step), word="same" if claimed(step) == tuple(stated) else "other"))
+    return Found(values)
 
 
 def neutral_share(args: Arguments) -> Found:
@@ -45,11 +41,9 @@ def neutral_share(args: Arguments) -> Found:
 
 
 def lane_operations(width: int) -> int:
-    """Lane operations of warp-shuffle for a pair of rows of `width` elements (useful: width^2).
-
-    A warp takes 32 neighbouring shifts and walks the columns that any of its lanes needs, in steps of
-    32 (paper section 4.1.1, listing 1): executed / useful is 1 + 32 / width for multiples of 32.
-    """
+    """Lane operations of warp-shuffle for a pair of rows of `width` elements (useful: width^2). A warp takes 32
+    neighbouring shifts and walks the columns that any of its lanes needs, in steps of 32 (paper section 4.1.1, listing
+    1): executed / useful is 1 + 32 / width for multiples of 32."""
     total = 0
     for first in range(1 - width, width, WARP):
         start, stop = max(0, -first - (WARP - 1)), min(width, width - first)
@@ -65,30 +59,22 @@ def useful_fmas(args: Arguments) -> Found:
         counted = sum(
             (height - abs(dy)) * (width - abs(dx)) for dy in range(1 - height, height) for dx in range(1 - width, width)
         )
-        problem = Problem("one-to-one", (height, width), (height, width), 1, 1, "full")
         text = f"{height}x{width}"
-        values += [known(text, counted / problem.fmas), known(text, counted / (height * width) ** 2)]
+        values += [known(text, counted / _fmas(height, width)), known(text, counted / (height * width) ** 2)]
     return Found(values)
 
 
 def products_formula(args: Arguments) -> Found:
     """(h (h+1) - 1) (w (w+1) - 1), the thesis' count of products, over the products of the definition."""
-    return Found(
-        [
-            known(
-                f"{h}x{w}",
-                (h * (h + 1) - 1) * (w * (w + 1) - 1) / Problem("one-to-one", (h, w), (h, w), 1, 1, "full").fmas,
-            )
-            for h, w in args["shapes"]
-        ]
-    )
+    return Found([known(f"{h}x{w}", (h * (h + 1) - 1) * (w * (w + 1) - 1) / _fmas(h, w)) for h, w in args["shapes"]])
+
+
+def _fmas(height: int, width: int) -> int:
+    return Problem("one-to-one", (height, width), (height, width), 1, 1, "full").fmas
 
 
 def _named(step: Mapping[str, int]) -> str:
     return " ".join(f"{name}={count}" for name, count in step.items()) or "plain"
 
 
-COMPUTATIONS = {
-    one.__name__: one
-    for one in (instruction_mix, shuffles_beyond, mix_as_formula, neutral_share, useful_fmas, products_formula)
-}
+COMPUTATIONS = named(instruction_mix, shuffles_beyond, mix_as_formula, neutral_share, useful_fmas, products_formula)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +11,10 @@ import numpy as np
 from plots import real
 from plots.noise import noise_us
 from plots.tables.claims.rows import Cell, Rows, grid, label, of_any, placed, side_of
-from plots.tables.claims.values import UNDECIDED, Found, Value, known
+from plots.tables.claims.values import UNDECIDED, Arguments, Found, Value, known, named
 from plots.tables.crossover import crossed
 from xcorr.native.variants import assignments
 
-Arguments = Mapping[str, Any]
 NOTHING = "nothing"
 
 
@@ -32,10 +30,8 @@ def ratio(rows: Rows, args: Arguments) -> Found:
 
 
 def times(rows: Rows, args: Arguments) -> Found:
-    """The metric of the series of each of `chains`, in order, cell by cell: a trend per chain and cell.
-
-    Relative to the first of the chain, so that cells can be compared.
-    """
+    """The metric of the series of each of `chains`, in order, cell by cell: a trend per chain and cell. Relative to the
+    first of the chain, so that cells can be compared."""
     values = []
     for cell in grid(args):
         for number, chain in enumerate(args["chains"]):
@@ -50,11 +46,9 @@ def times(rows: Rows, args: Arguments) -> Found:
 
 
 def crossing(rows: Rows, args: Arguments) -> Found:
-    """First size (matrix side) from which `to` is not slower than `of`, per count: by log-log
-    interpolation between measured sizes; a bound where the sizes do not bracket it.
-
-    Sizes where either has no row are left out; fewer than two common sizes are missing rows.
-    """
+    """First size (matrix side) from which `to` is not slower than `of`, per count: by log-log interpolation between
+    measured sizes; a bound where the sizes do not bracket it. Sizes where either has no row are left out; fewer than
+    two common sizes are missing rows."""
     of, to = side_of(args["of"], args), side_of(args["to"], args)
     values, missing, hints = [], [], []
     for counts in dict.fromkeys(cell.counts for cell in grid(args)):
@@ -195,7 +189,6 @@ def spread(rows: Rows, args: Arguments) -> Found:
 
 
 def value(rows: Rows, args: Arguments) -> Found:
-    """The metric of a side at each cell, as it is."""
     of = side_of(args["of"], args)
     seen = [(cell, rows.value(of, placed(of, cell))) for cell in grid(args)]
     values = [known(label(cell, args), one, cell.counts) for cell, one in seen if one is not None]
@@ -242,10 +235,7 @@ def accuracy(rows: Rows, args: Arguments) -> Found:
     return Found(values, [] if values else [f"{wanted} in {args['experiment']}"])
 
 
-COMPUTATIONS = {
-    one.__name__: one
-    for one in (
-        *(ratio, times, crossing, fastest, beating, paired, matching, growth, several, spread, value, noise),
-        *(interpolated, accuracy),
-    )
-}
+COMPUTATIONS = named(
+    *(ratio, times, crossing, fastest, beating, paired, matching, growth, several, spread, value, noise),
+    *(interpolated, accuracy),
+)

@@ -84,8 +84,9 @@ class Rows:
         choices = [choice for name in names for choice in self.choices(name)]
         here = self.at(cell, side.get("mode", USUAL["mode"]), side.get("input", USUAL["input"]))
         own = here[of_any(choices, here)]
-        metric = self.metric(side)(own).to_numpy(dtype=float)
-        score = metric if side.get("metric") == "time_with_plan" else own["compute_us"].to_numpy(dtype=float)
+        (name,) = choose("claims: metric", [side.get("metric", "time")], METRICS)
+        metric = METRICS[name](own).to_numpy(dtype=float)
+        score = metric if name == "time_with_plan" else own["compute_us"].to_numpy(dtype=float)
         score = np.where(np.isfinite(metric), score, np.nan)
         if not np.isfinite(score).any():
             self.note(self.wanted(side, choices), cell)
@@ -94,16 +95,8 @@ class Rows:
         return own.iloc[place], float(metric[place])
 
     def value(self, side: Mapping[str, Any], cell: Cell) -> float | None:
-        """The number of a side at a cell."""
         found = self.best(side, cell)
         return None if found is None else found[1]
-
-    @staticmethod
-    def metric(side: Mapping[str, Any]) -> Any:
-        """Function of a tidy frame behind a side's metric."""
-        name = side.get("metric", "time")
-        choose("claims: metric", [name], METRICS)
-        return METRICS[name]
 
     @staticmethod
     def wanted(side: Mapping[str, Any], choices: Iterable[Choice]) -> str:
@@ -172,7 +165,6 @@ def placed(side: Mapping[str, Any], cell: Cell) -> Cell:
 
 
 def label(cell: Cell, common: Mapping[str, Any]) -> str:
-    """Shortest text that tells the cells of a computation apart."""
     several = len(_listed(common["counts"])) > 1
     return f"{cell.counts} {cell.size}" if several else str(cell.size)
 

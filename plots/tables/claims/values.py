@@ -22,6 +22,9 @@ SHOWN = 6
 UNDECIDED = "undecided"  # a word that neither confirms nor contradicts
 
 
+Arguments = Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class Value:
     """A number within [low, high] (equal when it is known) or a word. `group` ties the values of
@@ -44,7 +47,6 @@ class Value:
 
 
 def known(label: str, number: float, group: str = "") -> Value:
-    """A value that is a known number."""
     return Value(label, float(number), float(number), group)
 
 
@@ -58,7 +60,6 @@ class Found:
     hints: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """Every value with its label."""
         return "; ".join(f"{one.label}: {one.text}" if one.label else one.text for one in self.values)
 
     def short(self) -> str:
@@ -73,10 +74,13 @@ class Found:
         return f"{low.text} ({low.label}) to {high.text} ({high.label}), {len(self.values)} values"
 
 
+def named(*computations: Callable[..., Found]) -> dict[str, Callable[..., Found]]:
+    """The computations by their names."""
+    return {one.__name__: one for one in computations}
+
+
 def quotient(
-    number: Callable[[Mapping[str, Any]], float | None],
-    describe: Callable[[Mapping[str, Any]], str],
-    args: Mapping[str, Any],
+    number: Callable[[Arguments], float | None], describe: Callable[[Arguments], str], args: Arguments
 ) -> Found:
     """`number` of the side `of` over that of the side `to`; `describe` names the rows of a side without a number."""
     sides = [args["of"], args["to"]]
@@ -93,10 +97,6 @@ def _within(value: Value, low: float, high: float) -> bool | None:
     apart = value.high < low or value.low > high
     touching = value.low != value.high and (value.high <= low or value.low >= high)
     return False if apart or touching else None
-
-
-def _near(value: Value, wanted: float, tolerance: float) -> bool | None:
-    return _within(value, wanted * (1 - tolerance), wanted * (1 + tolerance))
 
 
 # Bounds of a number by the name of the criterion and the criterion's value.
@@ -146,14 +146,14 @@ def _criterion(value: Value, test: Mapping[str, Any]) -> bool | None:
             return None
         return str(test["is"]) in value.word.split(" = ")
     if "near" in test:
-        return _near(value, float(test["near"]), float(test["tolerance"]))
+        wanted, share = float(test["near"]), float(test["tolerance"])
+        return _within(value, wanted * (1 - share), wanted * (1 + share))
     name = next(name for name in BOUNDS if name in test)
     return _within(value, *BOUNDS[name](test[name]))
 
 
 def _falling(values: Iterable[Value], test: Mapping[str, Any]) -> list[bool | None]:
-    """Per pair of neighbours of a group whether the later is not larger (test: `decreasing = false`:
-    not smaller)."""
+    """Per pair of neighbours of a group whether the later is not larger (test: `decreasing = false`: not smaller)."""
     groups: dict[str, list[Value]] = {}
     for value in values:
         groups.setdefault(value.group, []).append(value)

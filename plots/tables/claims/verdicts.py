@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,9 +35,8 @@ GENERAL = {  # classes that claims of every source may have
     "static": "decidable by counting instructions or work",
     "published": "about the published data",
 }
-OWN = {
-    module.CLASS: module for module in sources.claims()
-}  # may look at more of a set than Rows, have words of their own
+# They may look at more of a set than Rows, and have words of their own.
+OWN = {module.CLASS: module for module in sources.claims()}
 CLASSES = {**GENERAL, **{name: module.ABOUT for name, module in OWN.items()}}
 IMPORT = "about the published data; import them (scripts/import_published.py)"
 REQUIRED = ("id", "section", "statement", "paper")
@@ -64,12 +63,12 @@ class Claim:
     statement: str
     kind: str
     paper: str
-    experiments: tuple[str, ...]
-    quantity: str
-    compute: Mapping[str, Any]
-    test: Mapping[str, Any]
-    reason: str
-    note: str
+    experiments: Sequence[str] = ()
+    quantity: str = ""
+    compute: Mapping[str, Any] = field(default_factory=dict)
+    test: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    note: str = ""
     said: str = ""
 
 
@@ -121,20 +120,8 @@ def _claim(one: Mapping[str, Any], where: str) -> Claim:
         raise UserError(f"{where}: neither compute nor reason; say how it is decided or why not")
     if one.get("verdict", SAID[0]) not in SAID:
         raise UserError(f"{where}: verdict {one['verdict']}: {nearest(one['verdict'], SAID)}")
-    return Claim(
-        one["id"],
-        one["section"],
-        one["statement"],
-        kind,
-        one["paper"],
-        tuple(one.get("experiments", ())),
-        one.get("quantity", ""),
-        compute,
-        one.get("test", {}),
-        one.get("reason", ""),
-        one.get("note", ""),
-        one.get("verdict", ""),
-    )
+    named = {name: value for name, value in one.items() if name not in ("class", "verdict")}
+    return Claim(**named, kind=kind, said=one.get("verdict", ""))
 
 
 def found(claim: Claim, rows: Rows, results: ResultSet) -> Found:
@@ -186,10 +173,8 @@ def require(ids: Iterable[str], folder: Path = folders.FOLDER) -> list[Claim]:
 
 
 def table(results: ResultSet, ids: Iterable[str] = (), folder: Path = folders.FOLDER) -> pd.DataFrame:
-    """Every claim (or those of `ids`) decided for a set: columns COLUMNS, all text.
-
-    `here` is short, `values` has every number. UserError for an unknown id.
-    """
+    """Every claim (or those of `ids`) decided for a set: columns COLUMNS, all text. `here` is short, `values` has every
+    number. UserError for an unknown id."""
     wanted = require(ids, folder)
     too_long = predicted_too_long(results.rows)
     rows = Rows(results.points, catalogue(folder).series, results.folder, too_long)

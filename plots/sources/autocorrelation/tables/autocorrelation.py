@@ -42,11 +42,11 @@ def every_point(results: ResultSet) -> pd.DataFrame:
     own = passed(results.with_fields, mode="stream", input="uniform", fields="same=yes", precision="fp32")
     if own.empty:
         return own
-    planes = [plane_of(window) for window in own["window"]]
+    planes, radii = zip(*map(plane_of, own["window"]))
     total = own["compute_us"] + own[["plan_us", "upload_us", "download_us"]].fillna(0).sum(axis=1)
     own = own.assign(
-        plane=[plane for plane, _ in planes],
-        radius=[radius for _, radius in planes],
+        plane=planes,
+        radius=radii,
         threads=[threads_of(*one) for one in zip(own["backend"], own["params"])],
         time_us=own["compute_us"],
         total_us=total,
@@ -116,13 +116,10 @@ def errors(results: ResultSet) -> pd.DataFrame:
         return pd.DataFrame()
     rows = data.rows[data.rows["case"] == "truth"]
     lines = []
+    kinds = (("removed", "removed", "r_max"), ("raw", "raw", "r_max"), ("spectral", "removed", "spectral"))
     for wavelength, own in rows.groupby("wavelength"):
         line: dict[str, Any] = {"wavelength": float(wavelength)}
-        for name, mean, column in (
-            ("removed", "removed", "r_max"),
-            ("raw", "raw", "r_max"),
-            ("spectral", "removed", "spectral"),
-        ):
+        for name, mean, column in kinds:
             some = own[own["mean"] == mean]
             error = 100 * (some[column] / some["known"] - 1)
             line |= {"images": len(some), f"{name}_found": int(error.notna().sum()), f"{name}_mean": error.mean()}
@@ -145,15 +142,11 @@ def readable_errors(lines: pd.DataFrame) -> pd.DataFrame:
 
     columns = {"removed": "C1D, mean removed [%]", "raw": "C1D, raw [%]", "spectral": "spectrum [%]"}
     shown = {title: [text(line, name) for _, line in lines.iterrows()] for name, title in columns.items()}
-    wavelengths = {
-        "Wavelength [pixels]": [f"{one:g}" for one in lines["wavelength"]],
-        "Images": lines["images"].astype(int),
-    }
-    return pd.DataFrame({**wavelengths, **shown})
+    wavelengths = [f"{one:g}" for one in lines["wavelength"]]
+    return pd.DataFrame({"Wavelength [pixels]": wavelengths, "Images": lines["images"].astype(int), **shown})
 
 
 def page(results: ResultSet) -> Page:
-    """What the table says of a set."""
     lines, known = table(results), readable_errors(errors(results))
     every = Grid(lines, SHOWN, "Every problem: time, total time, frames a second", open=False, file=TABLE.name)
     short = Grid(by_radius(lines), title="Time of half a plane by largest shift")

@@ -15,7 +15,7 @@ from plots.tables import results as outputs
 from plots.tables.table import TIME, Grid, Page, Table
 from plots.tables.table import readable as read
 from plots.tables.text import csv
-from plots.tidy import USUAL, ResultSet, passed
+from plots.tidy import USUAL, ResultSet, joined, passed
 
 ABOUT = (
     "86 left and 4300 right matrices of 96x96, calls back to back. Section 5.6 of the paper prints 79 ms on an A100, which is another GPU; its times as "
@@ -41,8 +41,7 @@ def paper() -> dict[str, Any]:
 def table(results: ResultSet) -> pd.DataFrame:
     """A line per family and per output that is no plain surface, the slowest first: columns COLUMNS. `speedup`: the time that
     the paper prints over this one."""
-    found = [_of(results.points, surface=True), _of(results.with_fields, surface=False)]
-    lines = pd.concat([one for one in found if len(one)], ignore_index=True) if any(map(len, found)) else pd.DataFrame()
+    lines = joined((_of(results.points, surface=True), _of(results.with_fields, surface=False)))
     if lines.empty:
         return pd.DataFrame(columns=COLUMNS)
     lines = lines.sort_values("compute_us", kind="stable").drop_duplicates(["key", "output"])
@@ -61,7 +60,6 @@ def _of(points: pd.DataFrame, *, surface: bool) -> pd.DataFrame:
 
 
 def readable(lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines as a reader sees them, below that of the paper."""
     shown = read(lines, SHOWN)
     printed = ["the paper", paper()["method"], outputs.PLAIN, si_time(paper()["time_us"] * 1e-6), "1x"]
     return pd.concat([pd.DataFrame([printed], columns=list(shown.columns)), shown], ignore_index=True)
@@ -87,7 +85,6 @@ def notes(results: ResultSet, lines: pd.DataFrame) -> list[str]:
 
 
 def page(results: ResultSet) -> Page | None:
-    """What the table says of a set."""
     lines = table(results)
     if lines.empty:
         return None

@@ -22,7 +22,7 @@ from plots.metrics import MICRO, si_time
 from plots.tables.selection import Choice, parse
 from plots.tables.table import Grid, Page, Table
 from plots.tables.text import csv, tabular
-from plots.tidy import TRANSFERS, USUAL, form_order, select
+from plots.tidy import TRANSFERS, USUAL, ordered, select
 
 INFINITY = "∞"
 UNMEASURED = "–"
@@ -93,14 +93,11 @@ def layout() -> Layout:
     )
 
 
-def cells(points: pd.DataFrame, data: Layout | None = None, outcome: str = "passed") -> pd.DataFrame:
-    """One line per accounting and decided cell; see COLUMNS. Square sizes only; the window, mode, input
-    and precision of tidy.USUAL.
-
-    `winner`, `tied_with` (joined by `;`) and `absent` (classes without a time) are letters; times in
-    microseconds are whole: with plan and transfers where the accounting has them.
-    """
-    data = data or layout()
+def cells(points: pd.DataFrame, outcome: str = "passed") -> pd.DataFrame:
+    """One line per accounting and decided cell; see COLUMNS. Square sizes only; the window, mode, input and precision
+    of tidy.USUAL. `winner`, `tied_with` (joined by `;`) and `absent` (classes without a time) are letters; times in
+    microseconds are whole: with plan and transfers where the accounting has them."""
+    data = layout()
     usual = select(points, outcome=outcome, **USUAL)
     usual = usual[usual["size"] == [f"{n}x{n}" for n in usual["left_rows"]]]
     records = []
@@ -127,20 +124,12 @@ def cells(points: pd.DataFrame, data: Layout | None = None, outcome: str = "pass
             if data.transform in best and len(best) > 1:
                 place = dict(zip(["form", "counts", "lefts", "rights", "side", "size"], values))
                 absent = ";".join(letter for letter in classes if letter not in best)
-                records.append(
-                    {
-                        "accounting": name,
-                        **place,
-                        **_judge(best, list(data.words)),
-                        "transfers_us": moved if accounting.transfers else float("nan"),
-                        "absent": absent,
-                    }
-                )
+                moves = moved if accounting.transfers else float("nan")
+                own_line = {"accounting": name, "transfers_us": moves, "absent": absent}
+                records.append({**own_line, **place, **_judge(best, list(data.words))})
     table = pd.DataFrame.from_records(records, columns=COLUMNS)
-    order = {name: place for place, name in enumerate(ACCOUNTINGS)}
-    keyed = table.assign(_a=table["accounting"].map(order), _f=table["form"].map(form_order))
-    by = ["_a", "_f", "lefts", "rights", "side"]
-    return table.loc[keyed.sort_values(by, kind="stable").index].reset_index(drop=True)
+    place = table["accounting"].map(list(ACCOUNTINGS).index)
+    return ordered(table, ["_place", "form", "lefts", "rights", "side"], _place=place).reset_index(drop=True)
 
 
 def _judge(best: dict[str, pd.Series], letters: list[str]) -> dict[str, Any]:
@@ -155,20 +144,18 @@ def winners(row: pd.Series) -> list[str]:
     return [row["winner"], *[letter for letter in str(row["tied_with"]).split(";") if letter]]
 
 
-def compare(line: pd.DataFrame, printed: Sequence[str], data: Layout | None = None) -> str:
+def compare(line: pd.DataFrame, printed: Sequence[str]) -> str:
     """`same`, `same where measured`, or `differs`: can the cells of a line (one accounting), the
     transform at infinity added, be read as the printed order? A tie may be read either way. In
     the second case only cells of `sizes` that were not measured could complete the order."""
-    data = data or layout()
+    data = layout()
     if line.empty:
         return "not measured"
     measured = {int(row["side"]): set(winners(row)) for _, row in line.iterrows()}
     if _reads_as([measured[size] for size in sorted(measured)] + [{data.transform}], printed):
         return "same"
     # A class may also lie between two measured sizes: as if all were open.
-    opened: list[set[str]] = []
-    for size in sorted({*measured, *data.sizes}):
-        opened.append(measured.get(size, set(printed)))
+    opened = [measured.get(size, set(printed)) for size in sorted({*measured, *data.sizes})]
     return "same where measured" if _reads_as([*opened, {data.transform}], printed) else "differs"
 
 
@@ -182,43 +169,42 @@ def _reads_as(allowed: list[set[str]], printed: Sequence[str]) -> bool:
     return len(printed) - 1 in places
 
 
-def order_here(line: pd.DataFrame, data: Layout | None = None) -> list[str]:
+def order_here(line: pd.DataFrame) -> list[str]:
     """The winners of a line from left to right, repetitions joined, the transform at infinity last."""
-    data = data or layout()
+    data = layout()
     letters = [*line.sort_values("side")["winner"], data.transform] if len(line) else []
     return [one for place, one in enumerate(letters) if place == 0 or letters[place - 1] != one]
 
 
-def paper_shaped(table: pd.DataFrame, accounting: str, data: Layout | None = None) -> pd.DataFrame:
+def paper_shaped(table: pd.DataFrame, accounting: str) -> pd.DataFrame:
     """The paper's lines and columns as text; in its own accounting beside the printed order."""
-    data = data or layout()
+    data = layout()
     own = table[table["accounting"] == accounting]
     shown = []
     for (form, counts), printed in data.printed.items():
         line = own[(own["form"] == form) & (own["counts"] == counts)]
-        cells_of = _texts(line, accounting, data, data.sizes)
-        found = {"Matrices": counts, **cells_of}
+        found = {"Matrices": counts, **_texts(line, accounting, data.sizes)}
         if accounting == "paper":
-            found["Here"] = _arrows(order_here(line, data), accounting, data) or UNMEASURED
-            found["Printed"] = _arrows(printed, accounting, data)
-            verdict = compare(line, printed, data)
+            found["Here"] = _arrows(order_here(line), accounting) or UNMEASURED
+            found["Printed"] = _arrows(printed, accounting)
+            verdict = compare(line, printed)
             found["Order"] = f"**{verdict}**" if verdict == "differs" else verdict
         shown.append(found)
     return pd.DataFrame(shown)
 
 
-def extended(table: pd.DataFrame, accounting: str, data: Layout | None = None) -> pd.DataFrame:
+def extended(table: pd.DataFrame, accounting: str) -> pd.DataFrame:
     """Every decided form, count and size as text; empty without any."""
-    data = data or layout()
     own = table[table["accounting"] == accounting]
     sizes = sorted({int(side) for side in own["side"]})
     lines = own.groupby(["form", "counts"], sort=False)
     return pd.DataFrame(
-        [{"Form": form, "Matrices": counts, **_texts(line, accounting, data, sizes)} for (form, counts), line in lines]
+        [{"Form": form, "Matrices": counts, **_texts(line, accounting, sizes)} for (form, counts), line in lines]
     )
 
 
-def _texts(line: pd.DataFrame, accounting: str, data: Layout, sizes: list[int]) -> dict[str, str]:
+def _texts(line: pd.DataFrame, accounting: str, sizes: list[int]) -> dict[str, str]:
+    data = layout()
     found = dict.fromkeys([f"{size}x{size}" for size in sizes] + [INFINITY], UNMEASURED)
     for _, row in line.iterrows():
         words = " = ".join(data.word(letter, accounting) for letter in winners(row))
@@ -229,16 +215,15 @@ def _texts(line: pd.DataFrame, accounting: str, data: Layout, sizes: list[int]) 
     return found
 
 
-def _arrows(letters: Sequence[str], accounting: str, data: Layout) -> str:
-    return " → ".join(data.word(letter, accounting) for letter in letters)
+def _arrows(letters: Sequence[str], accounting: str) -> str:
+    return " → ".join(layout().word(letter, accounting) for letter in letters)
 
 
-def incomplete(table: pd.DataFrame, accounting: str, data: Layout | None = None) -> str:
+def incomplete(table: pd.DataFrame, accounting: str) -> str:
     """A sentence on cells that were decided although a class has no time; empty without any."""
-    data = data or layout()
     own = table[(table["accounting"] == accounting) & (table["absent"] != "")]
     named = [
-        f"{row['counts']} {row['size']} ({', '.join(data.words[one] for one in row['absent'].split(';'))})"
+        f"{row['counts']} {row['size']} ({', '.join(layout().words[one] for one in row['absent'].split(';'))})"
         for _, row in own.iterrows()
     ]
     return f"Decided without a class that has no time there: {', '.join(named)}." if named else ""
@@ -253,7 +238,7 @@ def _share(own: pd.DataFrame) -> str:
     )
 
 
-def page(table: pd.DataFrame, data: Layout | None = None) -> Page:
+def page(table: pd.DataFrame) -> Page:
     """What is said of the `cells` of a set: per accounting the paper's shape, then everything that was measured."""
     if table.empty:
         nothing = "No cell of the paper's Table 1 is decided in this set: its algorithms were not measured here."
@@ -267,9 +252,9 @@ def page(table: pd.DataFrame, data: Layout | None = None) -> Page:
         if own.empty:
             text.append("No cell is decided: its times were not measured.")
             continue
-        paper = Grid(paper_shaped(table, name, data), title=title, open=name == "paper")
-        every = Grid(extended(table, name, data), title=f"{title}; all sizes and counts", open=False)
-        note = incomplete(table, name, data)
+        paper = Grid(paper_shaped(table, name), title=title, open=name == "paper")
+        every = Grid(extended(table, name), title=f"{title}; all sizes and counts", open=False)
+        note = incomplete(table, name)
         text += [paper, note, "All measured sizes and counts:", every]
         text += [_share(own)] if accounting.transfers else []
         notes += [f"{name.capitalize()}. {note}"] if note else []

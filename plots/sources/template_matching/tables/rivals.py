@@ -46,7 +46,6 @@ def table(results: ResultSet) -> pd.DataFrame:
 
 
 def notes(results: ResultSet) -> list[str]:
-    """What the table is, and what was left out of it."""
     found = rivals.stored(results.folder)
     if not found:
         return [NONE]

@@ -57,13 +57,11 @@ def _pair(text: str) -> tuple[int, int]:
 
 @lru_cache(maxsize=1)
 def data() -> dict[str, Any]:
-    """experiments/template_matching/baselines.toml."""
     return folders.part("template_matching", "baselines")
 
 
 @lru_cache(maxsize=1)
 def patients() -> dict[str, Patient]:
-    """The patients by name."""
     found = (
         Patient(one["name"], _pair(one["template"]), _pair(one["shifts"]), one["tile"], float(one["speedup"]))
         for one in data()["patients"]
@@ -74,11 +72,6 @@ def patients() -> dict[str, Patient]:
 def variant(role: str) -> str:
     """The variant of a role: `tiled`, `centred`, `direct`, `transform` or `specialised`."""
     return str(data()["variants"][role])
-
-
-def generic_registers() -> int:
-    """Registers that a thread of the kernel that is compiled for all sizes has."""
-    return int(data()["registers"]["generic"])
 
 
 def every_point(results: ResultSet) -> pd.DataFrame:
@@ -157,19 +150,15 @@ def speedup(results: ResultSet, patient: Patient, templates: int) -> Speedup | N
     found = of_patient(every_point(results), patient.name, templates)
     if found.empty:
         return None
-    tiled, threaded = select(found, variant=variant("tiled")), _threaded(found)
+    kind = {"backend": "cpu", "threads": "all"}
+    tiled, threaded = select(found, variant=variant("tiled")), select(found, **kind)
     if threaded.empty and (host := host_of(results)):
-        threaded = _threaded(of_patient(every_point(host), patient.name, templates))
+        threaded = select(of_patient(every_point(host), patient.name, templates), **kind)
     if tiled.empty or threaded.empty:
         return None
     best, rival = tiled.iloc[0], threaded.iloc[0]
     total, compute = (float(rival[one] / best[one]) for one in ("total_us", "time_us"))
     return Speedup(assignments(best["params"])["template_tile"], total, compute)
-
-
-def _threaded(points: pd.DataFrame) -> pd.DataFrame:
-    """Points on a CPU with all threads."""
-    return select(points, backend="cpu", threads="all")
 
 
 def beside_paper(results: ResultSet, templates: int = TEMPLATES) -> pd.DataFrame:

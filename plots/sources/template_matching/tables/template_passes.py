@@ -38,7 +38,6 @@ def of_templates(one: pd.Series) -> float:
 
 
 def has_phases(one: pd.Series) -> bool:
-    """Whether a point has times of passes."""
     return bool(pd.notna(of_frames(one)) and pd.notna(of_templates(one)))
 
 

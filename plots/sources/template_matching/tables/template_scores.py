@@ -31,31 +31,22 @@ def product_of(fields: str) -> str:
 def table(results: tidy.ResultSet) -> pd.DataFrame:
     """A line per problem with a score, the largest ratio first: columns COLUMNS. `bar` is NaN where the product takes less than
     SHORTEST_US. Times in microseconds. A CPU is compared with a CPU, a GPU with a GPU."""
-    frames = [one for one in (results.points, results.with_fields) if len(one)]
-    own = tidy.passed(
-        pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(), mode="stream", input="uniform"
-    )
+    own = tidy.passed(tidy.joined((results.points, results.with_fields)), mode="stream", input="uniform")
     own = own[own["precision"].isin(PRECISIONS)] if len(own) else own
     if own.empty:
         return pd.DataFrame(columns=COLUMNS)
     best = own.sort_values(["compute_us", "variant"], kind="stable").drop_duplicates([*PLACE, "fields"])
     kinds = {text: Fields.of_text(text) for text in own["fields"].unique()}
-    fed = {name for name, feeds in results.feeds.items() if FEEDS in feeds}
-    wanted = own[[not fed.isdisjoint(names.split(";")) for names in own["experiments"]]]
-    places = pd.MultiIndex.from_frame(wanted[[*PLACE, "fields"]])
+    places = pd.MultiIndex.from_frame(results.fed(own, FEEDS)[[*PLACE, "fields"]])
     scored = best["fields"].map(lambda text: kinds[text].score.startswith(("ncc", "zncc")))
     scores = best[scored & pd.MultiIndex.from_frame(best[[*PLACE, "fields"]]).isin(places)]
     scores = scores.rename(columns={"compute_us": "time_us"}).assign(
         product=[product_of(text) for text in scores["fields"]],
         most=[BARS["none" if kinds[text].masks == "none" else "masks"] for text in scores["fields"]],
     )
-    products = best.rename(
-        columns={
-            "fields": "product",
-            "compute_us": "product_us",
-            **{name: f"product_{name}" for name in ("variant", "params", "precision")},
-        }
-    )[[*PLACE, "product", *PRODUCT]]
+    named = {name: f"product_{name}" for name in ("variant", "params", "precision")}
+    products = best.rename(columns={"fields": "product", "compute_us": "product_us", **named})
+    products = products[[*PLACE, "product", *PRODUCT]]
     found = scores.merge(products, on=[*PLACE, "product"])
     found = found.assign(
         ratio=found["time_us"] / found["product_us"], bar=found["most"].where(found["product_us"] >= SHORTEST_US)

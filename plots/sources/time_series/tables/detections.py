@@ -75,7 +75,6 @@ def about_planted(results: tidy.ResultSet) -> str:
 
 
 def page(results: tidy.ResultSet) -> Page:
-    """What the tables say of a set."""
     lines, found = table(results), planted(results)
     none = f"Detections were not measured in this set. `{TABLE.command}` measures them."
     own = Grid(lines, SHOWN, "Matched filters: days of data a second", file="detections")

@@ -14,7 +14,7 @@ import pandas as pd
 from experiments import folders
 from plots import ceilings, noise, style
 from plots.tables.table import MISSING, PARAMETERS, TIME, Grid, Page, Table, duration, known
-from plots.tidy import PROBLEM, ResultSet, best_parameters, passed, select
+from plots.tidy import PROBLEM, ResultSet, best_parameters, ordered, passed, select
 
 ABOUT = (
     "Templates along one signal: form n-to-m with one right matrix, window valid. TFLOP/s count useful work, two operations a product. ERR is the "
@@ -35,7 +35,6 @@ def grade(precision: str) -> str:
 
 @lru_cache(maxsize=1)
 def data() -> dict[str, Any]:
-    """experiments/time_series/baselines.toml."""
     return folders.part("time_series", "baselines")
 
 
@@ -74,11 +73,7 @@ def every_point(results: ResultSet) -> pd.DataFrame:
 def headline(found: pd.DataFrame) -> pd.DataFrame:
     """Those of the problem of Table 2, by class and time."""
     found = select(found, **data()["headline"])
-    return (
-        found.assign(_place=_place(found["class"]))
-        .sort_values(["_place", "compute_us"], kind="stable")
-        .drop(columns="_place")
-    )
+    return ordered(found, ["_place", "compute_us"], _place=_place(found["class"]))
 
 
 def nominal(key: str) -> dict[str, float]:
@@ -142,13 +137,8 @@ def best(results: ResultSet) -> pd.DataFrame:
         more = {"best": names[0], "error": ranked[0]["normalised_error"], "contenders": len(ranked)}
         lines.append(place | noise.standing(ranked, names) | more)
     found = pd.DataFrame(lines, columns=BEST)
-    by = ["left_rows", "right_cols", "left_cols", "lefts", "_order"]
-    return (
-        found.assign(_order=_place(found["class"]))
-        .sort_values(by, kind="stable")
-        .drop(columns="_order")
-        .reset_index(drop=True)
-    )
+    by = ["left_rows", "right_cols", "left_cols", "lefts", "_place"]
+    return ordered(found, by, _place=_place(found["class"])).reset_index(drop=True)
 
 
 def _share(value: float) -> str:
