@@ -22,8 +22,6 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Omitted:
-    """A figure that could not be drawn, and why."""
-
     name: str
     reason: str
     section: str = "synthetic"

@@ -19,7 +19,6 @@ FORMATS: dict[str, dict[str, Any]] = {
 
 
 def encode(drawing: Drawing) -> dict[str, bytes]:
-    """The figure's file in every format, by extension."""
     files = {}
     for extension, options in FORMATS.items():
         data = io.BytesIO()

@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,7 @@ class Machine:
     key: str
     label: str
     hollow: bool
-    colour: str
-    marker: str
-    dash: Any
+    look: style.Look
     cells: pd.DataFrame
     note: str = ""
 
@@ -85,10 +84,10 @@ def machine(results: tidy.ResultSet, place: int, data: dict[str, Any]) -> Machin
         if found.get("guard", {}).get("behaves_like"):
             label += "*"
             note = next(text for text in imported.notes(results) if "behaves like" in text)
-    colour, marker = LOOKS[place % len(LOOKS)]
-    dash = style.DASHES[place % len(style.DASHES)]
+    hue, marker = LOOKS[place % len(LOOKS)]
+    look = dataclasses.replace(style.at_place(style.HUES[hue], place), marker=marker)
     cells = best_times(results.feeding("comparison"), data)  # the grid of sizes; other shapes lie on no curve
-    return Machine(results.key, label, bool(found), style.HUES[colour], marker, dash, cells, note)
+    return Machine(results.key, label, bool(found), look, cells, note)
 
 
 def shared_counts(machines: Sequence[Machine], form: str, column: str) -> pd.DataFrame:
@@ -103,15 +102,7 @@ def shared_counts(machines: Sequence[Machine], form: str, column: str) -> pd.Dat
 
 
 def curve_style(one: Machine) -> dict[str, Any]:
-    """Keywords of a line of this machine."""
-    face = "white" if one.hollow else one.colour
-    return {
-        "color": one.colour,
-        "marker": one.marker,
-        "linestyle": one.dash,
-        "markerfacecolor": face,
-        "markeredgewidth": 0.9,
-    }
+    return {**one.look.line(one.hollow), "markeredgewidth": 0.9}
 
 
 def curves(machines: Sequence[Machine], form: str, columns: tuple[str, str], unit: str, axis: str) -> Figure | None:
@@ -165,9 +156,7 @@ def crossovers(machines: Sequence[Machine]) -> pd.DataFrame:
                 where = "above" if math.isinf(high) else "between" if low else "below"
                 lines.append((one.key, form, pairs, lefts, counts, accounting, low or high, where))
     columns = ["machine", "form", "pairs", "lefts", "counts", "accounting", "size", "where"]
-    found = pd.DataFrame(lines, columns=columns)
-    order = found["form"].map(tidy.form_order)
-    return found.assign(_form=order).sort_values(["_form", "pairs", "lefts"], kind="stable").drop(columns="_form")
+    return tidy.ordered(pd.DataFrame(lines, columns=columns), ["form", "pairs", "lefts"])
 
 
 def crossover_figure(machines: Sequence[Machine]) -> Figure | None:
@@ -193,11 +182,10 @@ def crossover_figure(machines: Sequence[Machine]) -> Figure | None:
             own = found[(found["machine"] == one.key) & (found["accounting"] == accounting)]
             offset = (place - (len(machines) - 1) / 2) * min(0.16, 0.7 / max(1, len(machines)))
             for _, line in own.iterrows():
-                marker = {"above": ">", "below": "<"}.get(line["where"], one.marker)
+                marker = {"above": ">", "below": "<"}.get(line["where"], one.look.marker)
                 edge = 4.2 if marker in "<>" else 5.0
-                height_at = rows.index((line["form"], line["counts"])) + offset
                 look = {**curve_style(one), "marker": marker, "linestyle": "none", "markersize": edge}
-                one_axes.plot([line["size"]], [height_at], **look)
+                one_axes.plot([line["size"]], [rows.index((line["form"], line["counts"])) + offset], **look)
             (handle,) = one_axes.plot([], [], **{**curve_style(one), "linestyle": "none"})
             handles.setdefault(one.label, handle)
         one_axes.set_xscale("log")
@@ -206,8 +194,7 @@ def crossover_figure(machines: Sequence[Machine]) -> Figure | None:
         one_axes.set_xticks(ticks, [f"{s}x{s}" for s in ticks])
         one_axes.set_xticks([], minor=True)
         one_axes.set_xlim(low, high)
-        one_axes.set_title(f"Against {name}")
-        one_axes.set_xlabel("Size at which the FFT takes over")
+        one_axes.set(title=f"Against {name}", xlabel="Size at which the FFT takes over")
         for line in np.arange(len(rows) - 1) + 0.5:
             one_axes.axhline(line, color="#eeeeee", linewidth=0.5)
         one_axes.grid(axis="y", visible=False)
@@ -239,15 +226,16 @@ def draw(machines: Sequence[Machine]) -> list[Result]:
     forms = sorted({form for one in machines for form in one.cells["form"]}, key=tidy.form_order)
     what = "best definition-based time of each machine, any variant and parameters"
     for form in forms:
-        with style.context(f"machines_best_{form}"):
-            figure = curves(machines, form, ("definition_us", ""), "s", "Best definition-based time")
-        text = f"{what[0].upper()}{what[1:]}, {form}. Counts that one machine alone has are left out."
-        made.append((f"machines_best_{form}", f"Best definition-based time, {form}", text, figure, "definition-based"))
-        with style.context(f"machines_speedup_{form}"):
-            columns = ("definition_us", "baseline_us")
-            figure = curves(machines, form, columns, "x", "Speed-up over the baseline")
-        text = f"Time of the baseline over the {what}, {form}. Each machine against its own baseline."
-        made.append((f"machines_speedup_{form}", f"Speed-up over the baseline, {form}", text, figure, "baseline"))
+        best = f"{what[0].upper()}{what[1:]}, {form}. Counts that one machine alone has are left out."
+        speedup = f"Time of the baseline over the {what}, {form}. Each machine against its own baseline."
+        for kind, over, unit, axis, text, missing in (
+            ("best", "", "s", "Best definition-based time", best, "definition-based"),
+            ("speedup", "baseline_us", "x", "Speed-up over the baseline", speedup, "baseline"),
+        ):
+            name = f"machines_{kind}_{form}"
+            with style.context(name):
+                figure = curves(machines, form, ("definition_us", over), unit, axis)
+            made.append((name, f"{axis}, {form}", text, figure, missing))
     with style.context("machines_crossover"):
         figure = crossover_figure(machines)
     text = (
@@ -265,7 +253,6 @@ def draw(machines: Sequence[Machine]) -> list[Result]:
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
     made = Parser(prog="python3 -m plots.machines", description=__doc__, epilog=EPILOG)
     made.add_argument("keys", nargs="+", metavar="machine-key", help="sets to compare, in the order of the legend")
     made.add_results()
@@ -293,10 +280,7 @@ def run(argv: Sequence[str]) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)  # every mistake of the user is one line
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from experiments.driver import store
@@ -82,17 +83,11 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
             store.write_atomic(out / "tables" / name, text.encode("utf-8"))
     html = page.build(results, drawings, omitted, svgs, pages)
     store.write_atomic(out / "report.html", html.encode("utf-8"))
-    return Written(
-        out / "report.html",
-        out / "figures",
-        out / "tables" / "best_algorithm.md",
-        [drawing.name for drawing in drawings],
-        omitted,
-    )
+    table_file = out / "tables" / "best_algorithm.md"
+    return Written(out / "report.html", out / "figures", table_file, [one.name for one in drawings], omitted)
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
     made = Parser(prog="python3 -m plots.render", description=__doc__, epilog=EPILOG)
     add = made.add_argument
     add("keys", nargs="*", metavar="machine-key", help="set to draw (default: see the example)")
@@ -100,14 +95,8 @@ def run(argv: Sequence[str]) -> int:
     made.add_results()
     add("--out", type=Path, metavar="DIR", help="write there instead of into the set's folder")
     add("--overlay", metavar="KEY", help="draw an imported set's points, hollow, in the figures of the others")
-    names = ", ".join(METRICS)
-    add(
-        "--metric",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help=f"draw the comparison in another metric too: {names}",
-    )
+    too = f"draw the comparison in another metric too: {', '.join(METRICS)}"
+    add("--metric", action="append", default=[], metavar="NAME", help=too)
     options = made.parse_args(argv)
     metrics = choose_names("metric", options.metric, METRICS)
     foreign = None
@@ -132,10 +121,7 @@ def run(argv: Sequence[str]) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)  # every mistake of the user is one line
 
 if __name__ == "__main__":
     sys.exit(main())

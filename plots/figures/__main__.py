@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from tabulate import tabulate
 
@@ -36,7 +37,6 @@ def rows() -> list[tuple[str, str, str]]:
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
     parser = Parser(prog="python3 -m plots.figures", description=__doc__, epilog=EPILOG)
     parser.add_argument("--list", action="store_true", help="print every figure (the default)")
     parser.parse_args(argv)
@@ -44,10 +44,7 @@ def run(argv: Sequence[str]) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)  # every mistake of the user is one line
 
 if __name__ == "__main__":
     sys.exit(main())

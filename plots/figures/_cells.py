@@ -97,8 +97,7 @@ def _panel(axes: Axes, panel: Panel, space: float) -> None:
     axes.set_xticks([x + 0.5 for x in range(len(panel.columns))], _labels(panel, space))
     axes.set_yticks([y + 0.5 for y in range(len(panel.rows))], panel.rows)
     axes.tick_params(length=0, pad=2)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
     letters = max(6, int((space / len(panel.columns) - 0.04) / CHAR_IN))
     for y, row in enumerate(panel.rows):
         for x, column in enumerate(panel.columns):
@@ -110,16 +109,8 @@ def _panel(axes: Axes, panel: Panel, space: float) -> None:
                 continue
             if cell.hatch:
                 axes.add_patch(Rectangle((x, y), 1, 1, fill=False, hatch=cell.hatch, edgecolor="#ffffff", linewidth=0))
-            axes.text(
-                x + 0.5,
-                y + 0.5,
-                _wrapped(cell.text, letters),
-                ha="center",
-                va="center",
-                fontsize=FONT,
-                linespacing=1.15,
-                color="#111111",
-            )
+            look = {"ha": "center", "va": "center", "fontsize": FONT, "linespacing": 1.15, "color": "#111111"}
+            axes.text(x + 0.5, y + 0.5, _wrapped(cell.text, letters), **look)
     for (x0, y0), (x1, y1) in panel.edges:
         axes.plot([x0, x1], [y0, y1], color="#111111", linewidth=1.8, solid_capstyle="projecting", clip_on=False)
 

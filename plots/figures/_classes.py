@@ -8,8 +8,6 @@ from plots import style
 from plots.figures import _curves
 from plots.style import is_transform
 
-TRANSFORM_HUE = style.FAMILY_HUES["fft"]
-
 
 def class_label(variant: str, family: str) -> str:
     """`FFT`, `warp-shuffle`, `CPU`, ...: what a reader calls the class."""
@@ -44,14 +42,11 @@ def curves(points: pd.DataFrame, largest: bool) -> list[_curves.Curve]:
 def class_hue(variant: str, family: str) -> str:
     """Name of the class's hue in style.HUES."""
     if is_transform(variant, family):
-        return TRANSFORM_HUE
+        return style.FAMILY_HUES["fft"]
     return style.FAMILY_HUES.get(family) or style.hue_name(variant, family)
 
 
 def _look(variant: str, family: str, turn: int) -> style.Look:
     """Colour of the class; marker and dash by its hue's place, turned on for other precisions."""
     hue = class_hue(variant, family)
-    place = list(style.HUES).index(hue) + turn
-    return style.Look(
-        style.HUES[hue], style.MARKERS[place % len(style.MARKERS)], style.DASHES[place % len(style.DASHES)]
-    )
+    return style.at_place(style.HUES[hue], list(style.HUES).index(hue) + turn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,14 @@ class Curve:
     with_plan: bool = False
     hollow: bool = False
     back: bool = False  # one of many that lead nowhere: a grey line under one legend entry
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """Keywords of its line."""
+        if self.back:
+            return BACK
+        plan = {"linestyle": style.PLAN_DASH, "markersize": 2.6} if self.with_plan else {}
+        return {**self.look.line(self.hollow), "markeredgewidth": 0.8, **plan}
 
 
 # A figure of more curves than MANY keeps the looks of those that are somewhere the fastest, or within LEAD of it.
@@ -81,28 +90,14 @@ def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric) -> Fi
     figure, axes, width = panels.grid(
         len(facets), height=2.3 if single else 2.1, legend=panels.legend_lines(labels, width)
     )
-    flat = [one for row in axes for one in row]
     values = np.concatenate([line.points["y"].to_numpy(dtype=float) for line in lines])
     handles: dict[str, object] = {}
-    for one, (counts, frame) in zip(flat, facets):
+    for one, (counts, frame) in zip([one for row in axes for one in row], facets):
         for line in lines:
             own = _with_gaps(line.points[line.points["counts"] == counts], frame)
-            if line.back:
-                (artist,) = one.plot(own["side"], own["y"], label=f"_{line.label}", **BACK)
-                handles.setdefault(OTHERS, artist)
-                continue
-            (artist,) = one.plot(
-                own["side"],
-                own["y"],
-                label=line.label,
-                color=line.look.colour,
-                marker=line.look.marker,
-                linestyle=style.PLAN_DASH if line.with_plan else line.look.dash,
-                markerfacecolor="white" if line.hollow else line.look.colour,
-                markersize=2.6 if line.with_plan else 4.0,
-                markeredgewidth=0.8,
-            )
-            handles.setdefault(line.label, artist)
+            label = f"_{line.label}" if line.back else line.label
+            (artist,) = one.plot(own["side"], own["y"], label=label, **line.drawn)
+            handles.setdefault(OTHERS if line.back else label, artist)
         # One size axis for all facets, unless a facet would be mostly blank.
         shared = 2 * frame["size"].nunique() > points["size"].nunique()
         panels.size_axis(one, points if shared else frame)
@@ -118,12 +113,9 @@ def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric) -> Fi
 
 def background_text(lines: list[Curve]) -> str:
     """Who is in the background, for a caption; empty when nobody is."""
-    names = list(dict.fromkeys(line.label for line in lines if line.back and not line.with_plan))
-    return (
-        f" Grey lines are nowhere within {LEAD - 1:.0%} of the fastest, and another one stands for their family: {', '.join(names)}."
-        if names
-        else ""
-    )
+    names = ", ".join(dict.fromkeys(line.label for line in lines if line.back and not line.with_plan))
+    near = f"nowhere within {LEAD - 1:.0%} of the fastest"
+    return f" Grey lines are {near}, and another one stands for their family: {names}." if names else ""
 
 
 def _with_gaps(own: pd.DataFrame, facet: pd.DataFrame) -> pd.DataFrame:

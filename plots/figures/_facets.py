@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, NullFormatter
 
 from plots import style
 from plots.figures import _panels
+from plots.figures._curves import Curve
 from plots.metrics import Metric
 
 # The paper's palettes, darkened where a thin line on white paper would be lost. YlGnBu goes from
@@ -28,34 +28,20 @@ PALETTES = {
 ORDERED = ("YlGnBu",)
 HEIGHTS = {1: 1.75, 2: 1.35, 3: 1.1, 4: 0.95}  # of a facet in inches, by number of rows
 TITLE_IN, LEGEND_LINE_IN = 0.24, 0.155
-
-
-class Layout(Protocol):
-    """What the layout reads of a table of figures.toml."""
-
-    @property
-    def scale(self) -> str: ...
-    @property
-    def x(self) -> str: ...
-    @property
-    def sizes(self) -> tuple[int, ...]: ...
-    @property
-    def ticks(self) -> tuple[int, ...]: ...
-    @property
-    def legend(self) -> str: ...
+SIZES = (16, 32, 64, 128, 256)
 
 
 @dataclass(frozen=True)
-class Line:
-    """A curve of one facet: tidy lines by size with column `y`; hollow when unverified."""
+class Layout:
+    """What a table of figures.toml says of the axes and the legend."""
 
-    label: str
-    look: style.Look
-    points: pd.DataFrame
-    hollow: bool = False
+    legend: str = ""
+    scale: str = "common"
+    x: str = "log"
+    ticks: tuple[int, ...] = SIZES
 
 
-Cells = Sequence[Sequence[Sequence[Line]]]  # curves by row and column
+Cells = Sequence[Sequence[Sequence[Curve]]]  # curves by row and column
 
 
 def look(palette: str, place: int, count: int, dotted: bool = False) -> style.Look:
@@ -65,8 +51,8 @@ def look(palette: str, place: int, count: int, dotted: bool = False) -> style.Lo
         colour = colours[round(place * (len(colours) - 1) / (count - 1))]
     else:
         colour = colours[place % len(colours)]
-    dash = style.PLAN_DASH if dotted else style.DASHES[place % len(style.DASHES)]
-    return style.Look(colour, style.MARKERS[place % len(style.MARKERS)], dash)
+    found = style.at_place(colour, place)
+    return replace(found, dash=style.PLAN_DASH) if dotted else found
 
 
 def draw(
@@ -95,30 +81,19 @@ def draw(
                 axes.tick_params(axis="y", which="both", labelleft=False)
             if not lines:
                 _say_empty(axes, hide=layout.scale == "free")
-            _place_texts(axes, column_titles[c] if r == 0 else "")
+            # Fixed places: to look for free ones takes about a fifth of the time of writing a figure, in every format.
+            axes.set_title(column_titles[c] if r == 0 else "", y=1.0)
+            axes.xaxis.set_label_coords(0.5, 0.0)
+            axes.yaxis.set_label_coords(0.0, 0.5)
             if c == len(row) - 1 and row_titles[r]:
-                axes.annotate(
-                    row_titles[r],
-                    (1.0, 0.5),
-                    xytext=(4, 0),
-                    xycoords="axes fraction",
-                    textcoords="offset points",
-                    rotation=-90,
-                    ha="left",
-                    va="center",
-                    fontsize=8,
-                )
+                place = {"xytext": (4, 0), "xycoords": "axes fraction", "textcoords": "offset points"}
+                axes.annotate(row_titles[r], (1.0, 0.5), rotation=-90, ha="left", va="center", fontsize=8, **place)
     middle = (grid[-1][0].get_position().y0 + grid[0][0].get_position().y1) / 2
-    figure.text(
-        0.02 / width,
-        middle,
-        metric.axis_label,
-        rotation=90,
-        ha="left",
-        va="center",
-        fontsize=style.RC["axes.labelsize"],
-    )
-    _legend(figure, {name: handles[name] for name in labels}, layout.legend, width)
+    upright = {"rotation": 90, "ha": "left", "va": "center", "fontsize": style.RC["axes.labelsize"]}
+    figure.text(0.02 / width, middle, metric.axis_label, **upright)
+    heading = {"title": layout.legend or None, "title_fontsize": style.RC["legend.fontsize"], "borderpad": 0.0}
+    columns = _legend_columns(labels, width)
+    _panels.legend_below(figure, {name: handles[name] for name in labels}, width, ncol=columns, **heading)
     return figure
 
 
@@ -130,7 +105,6 @@ def _grid(
     layout: Layout,
     width: float,
 ) -> tuple[Figure, Sequence[Sequence[Axes]]]:
-    """Figure and axes by row; margins and gaps in inches."""
     rows, columns = len(cells), len(cells[0])
     height = HEIGHTS.get(rows, HEIGHTS[max(HEIGHTS)])
     free = layout.scale == "free"
@@ -158,16 +132,14 @@ def _grid(
 def _values_by_axis(cells: Cells, scale: str) -> list[list[np.ndarray]]:
     """The values that the y axis of each facet must hold: the figure's, the row's or its own."""
 
-    def values(groups: Sequence[Sequence[Line]]) -> np.ndarray:
+    def values(groups: Sequence[Sequence[Curve]]) -> np.ndarray:
         found = [line.points["y"].to_numpy(float) for lines in groups for line in lines]
         return np.concatenate(found) if found else np.array([1.0])
 
+    if scale == "free":
+        return [[values([lines]) for lines in row] for row in cells]
     everything = values([lines for row in cells for lines in row])
-    if scale == "common":
-        return [[everything for _ in row] for row in cells]
-    if scale == "row":
-        return [[values(row) for _ in row] for row in cells]
-    return [[values([lines]) for lines in row] for row in cells]
+    return [[everything if scale == "common" else values(row)] * len(row) for row in cells]
 
 
 def _margin(values: np.ndarray) -> float:
@@ -181,22 +153,11 @@ def _drawn_sizes(cells: Cells) -> list[float]:
     return sorted(set(pd.concat(found)))
 
 
-def _plot(axes: Axes, line: Line, others: Sequence[Line]) -> Line2D:
+def _plot(axes: Axes, line: Curve, others: Sequence[Curve]) -> Line2D:
     """One curve, broken where only another curve of the facet has a size."""
     sides = sorted({float(s) for other in others for s in other.points["side"]})
     values = line.points.set_index("side")["y"].reindex(sides)
-    (artist,) = axes.plot(
-        sides,
-        values.to_numpy(float),
-        label=line.label,
-        color=line.look.colour,
-        marker=line.look.marker,
-        linestyle=line.look.dash,
-        markersize=3.4,
-        linewidth=1.1,
-        markeredgewidth=0.8,
-        markerfacecolor="white" if line.hollow else line.look.colour,
-    )
+    (artist,) = axes.plot(sides, values.to_numpy(float), label=line.label, markersize=3.4, linewidth=1.1, **line.drawn)
     return artist
 
 
@@ -228,27 +189,14 @@ def _size_text(side: float) -> str:
 
 
 def _size_axis(axes: Axes, layout: Layout, sides: list[float], bottom: bool) -> None:
-    """Size axis, logarithmic or linear, over the drawn sizes; `ticks` are labelled `16x16`, below
-    the last row only."""
-    axes.set_xscale(layout.x)
-    axes.set_xlim(*_range(layout, sides))
+    """Size axis, logarithmic or linear, over the drawn sizes; `ticks` are labelled `16x16`, below the last row only."""
+    axes.set(xscale=layout.x, xlim=_range(layout, sides))
     ticks = _ticks(layout, sides)
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    slanted = _panels.SLANTED if bottom and _slanted(layout, sides, _panels.panel_width(axes)) else {}
+    axes.set_xticks(ticks, [_size_text(t) for t in ticks], **slanted)
     axes.xaxis.set_minor_locator(FixedLocator([s for s in sides if s not in ticks]))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.xaxis.set_major_formatter(FixedFormatter([_size_text(t) for t in ticks]))
     axes.tick_params(axis="x", pad=2, labelbottom=bottom)
-    if bottom and _slanted(layout, sides, _panels.panel_width(axes)):
-        for text in axes.get_xticklabels():
-            text.set(rotation=40, ha="right", rotation_mode="anchor")
-
-
-def _place_texts(axes: Axes, title: str) -> None:
-    """Title and axis labels at fixed places: looking for free ones takes about a fifth of the time
-    that writing a figure takes, in every format again."""
-    axes.set_title(title, y=1.0)
-    axes.xaxis.set_label_coords(0.5, 0.0)
-    axes.yaxis.set_label_coords(0.0, 0.5)
 
 
 def _say_empty(axes: Axes, hide: bool) -> None:
@@ -259,24 +207,4 @@ def _say_empty(axes: Axes, hide: bool) -> None:
 
 
 def _legend_columns(labels: Sequence[str], width: float) -> int:
-    """How many columns of the legend fit: handle and gaps take 0.42 in, a letter 0.056 in."""
-    widest = 0.42 + 0.056 * max(map(len, labels))
-    return max(1, min(len(labels), int((width - 0.05) / widest)))
-
-
-def _legend(figure: Figure, handles: dict[str, object], heading: str, width: float) -> None:
-    """One legend for all facets at the bottom, its heading above it."""
-    figure.legend(
-        list(handles.values()),
-        list(handles),
-        loc="lower center",
-        bbox_to_anchor=(0.5, 0.02 / figure.get_figheight()),
-        ncol=_legend_columns(list(handles), width),
-        title=heading or None,
-        title_fontsize=style.RC["legend.fontsize"],
-        borderaxespad=0.0,
-        borderpad=0.0,
-        columnspacing=1.2,
-        handletextpad=0.5,
-        labelspacing=0.3,
-    )
+    return _panels.legend_columns(labels, width, handle=0.42, margin=0.05)

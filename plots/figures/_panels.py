@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,10 +22,11 @@ from matplotlib.ticker import (
 )
 
 from plots import style
-from plots.tidy import form_order
+from plots.tidy import USUAL, form_order, is_power_of_two, unusual
 
-DEFAULTS = {"mode": "stream", "window": "full", "input": "uniform"}
+DEFAULTS = {name: USUAL[name] for name in ("mode", "window", "input")}
 FORM_TITLES = {"one-to-one": "One-to-one", "one-to-many": "One-to-many", "n-to-mn": "n-to-mn", "n-to-m": "n-to-m"}
+SLANTED = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}  # of labels that would touch
 Group = tuple[str, str, pd.DataFrame]
 
 
@@ -35,22 +37,15 @@ def groups(points: pd.DataFrame) -> Iterator[Group]:
     found = list(points.groupby(keys, sort=True))
     found.sort(key=lambda item: (form_order(item[0][0]), item[0][1:]))
     for values, frame in found:
-        named = dict(zip(keys, values))
-        special = [named[k] for k in DEFAULTS if named[k] != DEFAULTS[k]]
-        suffix = "_".join([named["form"], *special])
-        suffix = re.sub(r"[^A-Za-z0-9_-]+", "-", suffix).strip("-")
-        title = ", ".join([named["form"], *special])
-        yield suffix, title, frame
+        parts = [values[0], *unusual(dict(zip(keys, values)), *DEFAULTS)]
+        yield re.sub(r"[^A-Za-z0-9_-]+", "-", "_".join(parts)).strip("-"), ", ".join(parts), frame
 
 
 def picture(axes: Axes, image: np.ndarray, title: str) -> None:
-    """A grey image without axes."""
     axes.imshow(image, cmap="gray", interpolation="nearest", vmin=0, vmax=255)
-    axes.set(xticks=[], yticks=[])
-    axes.set_title(title)
+    axes.set(xticks=[], yticks=[], title=title)
     axes.grid(False)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
 
 
 def facet_counts(points: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -71,9 +66,8 @@ def left_out(points: pd.DataFrame) -> str:
 def grid(
     count: int, rows_of: int = 1, height: float = 2.15, legend: int = 1, gap: float = 0.72
 ) -> tuple[Figure, list[list[Axes]], float]:
-    """Figure with `count` columns (wrapped above 4 when there is one row of facets): returns
-    figure, axes by row, and width. `height` of a facet, `gap` between rows and all margins are in
-    inches; `legend`: lines of the legend."""
+    """Figure with `count` columns (wrapped above 4 when there is one row of facets): returns figure, axes by row, and
+    width. `height` of a facet, `gap` between rows and all margins are in inches; `legend`: lines of the legend."""
     per_row = count if rows_of > 1 or count <= 4 else (4 if count in (7, 8) else 3)
     rows = rows_of if rows_of > 1 else math.ceil(count / per_row)
     width = style.COLUMN_IN if per_row == 1 else style.PAGE_IN
@@ -99,10 +93,11 @@ def grid(
     return figure, flat, width
 
 
-def legend_columns(labels: Sequence[str], width: float) -> int:
-    """How many legend columns fit into `width` inches at the legend's font size."""
-    widest = max((len(text) for text in labels), default=1) * 0.056 + 0.52
-    return max(1, min(len(labels), int((width - 0.1) / widest)))
+def legend_columns(labels: Sequence[str], width: float, handle: float = 0.52, margin: float = 0.1) -> int:
+    """How many legend columns fit into `width` inches at the legend's font size, where a letter takes 0.056 in, and
+    `handle` is the width of a handle with its gaps."""
+    widest = max(map(len, labels), default=1) * 0.056 + handle
+    return max(1, min(len(labels), int((width - margin) / widest)))
 
 
 def legend_lines(labels: Sequence[str], width: float) -> int:
@@ -110,20 +105,13 @@ def legend_lines(labels: Sequence[str], width: float) -> int:
     return math.ceil(len(labels) / legend_columns(labels, width)) if labels else 0
 
 
-def legend_below(figure: Figure, handles: dict[str, object], width: float) -> None:
-    """One legend for all facets, centred at the bottom, in the order of `handles`."""
+def legend_below(figure: Figure, handles: Mapping[str, object], width: float, **more: Any) -> None:
+    """One legend for all facets, centred at the bottom, in the order of `handles`. `more` goes to the legend too."""
     if handles:
-        figure.legend(
-            list(handles.values()),
-            list(handles),
-            loc="lower center",
-            bbox_to_anchor=(0.5, 0.02 / figure.get_figheight()),
-            ncol=legend_columns(list(handles), width),
-            borderaxespad=0.0,
-            columnspacing=1.2,
-            handletextpad=0.5,
-            labelspacing=0.3,
-        )
+        place = {"loc": "lower center", "bbox_to_anchor": (0.5, 0.02 / figure.get_figheight()), "borderaxespad": 0.0}
+        gaps = {"columnspacing": 1.2, "handletextpad": 0.5, "labelspacing": 0.3}
+        more = {"ncol": legend_columns(list(handles), width), **place, **gaps, **more}
+        figure.legend(list(handles.values()), list(handles), **more)
 
 
 def panel_width(axes: Axes) -> float:
@@ -132,11 +120,9 @@ def panel_width(axes: Axes) -> float:
 
 
 def size_axis(axes: Axes, points: pd.DataFrame) -> None:
-    """Logarithmic size axis with one tick per measured size, labelled `16x16`.
-
-    Labels are slanted when they would touch, and thinned (powers of two stay) when even slanted
-    ones would. Several shapes with the same area share a tick.
-    """
+    """Logarithmic size axis with one tick per measured size, labelled `16x16`. Labels are slanted when they would
+    touch, and thinned (powers of two stay) when even slanted ones would. Several shapes with the same area share a
+    tick."""
     table = points.drop_duplicates("size").sort_values(["side", "size"])
     by_side: dict[float, list[str]] = {}
     for side, text in zip(table["side"], table["size"]):
@@ -153,32 +139,20 @@ def size_axis(axes: Axes, points: pd.DataFrame) -> None:
     slanted = len(kept) < len(sides)
     if slanted:
         kept = _thin(sides, inch, 0.15)
-    axes.xaxis.set_major_locator(FixedLocator(kept))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _near(labels, x)))
+    axes.set_xticks(kept, [labels[side] for side in kept], **(SLANTED if slanted else {}))
     axes.xaxis.set_minor_locator(FixedLocator([s for s in sides if s not in kept]))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    if slanted:
-        for text in axes.get_xticklabels():
-            text.set(rotation=40, ha="right", rotation_mode="anchor")
     axes.tick_params(axis="x", pad=2)
-
-
-def _near(labels: dict[float, str], x: float) -> str:
-    return min(labels.items(), key=lambda item: abs(item[0] - x))[1] if labels else ""
 
 
 def _thin(sides: list[float], inch_per_e: float, space: float) -> list[float]:
     """Sides whose labels keep `space` inches between their centres; powers of two go first."""
-    order = sorted(sides, key=lambda s: (s not in (sides[0], sides[-1]), not _power(s), s))
+    order = sorted(sides, key=lambda s: (s not in (sides[0], sides[-1]), not is_power_of_two(s), s))
     kept: list[float] = []
     for side in order:
         if all(abs(math.log(side / other)) * inch_per_e >= space for other in kept):
             kept.append(side)
     return sorted(kept)
-
-
-def _power(side: float) -> bool:
-    return abs(math.log2(side) - round(math.log2(side))) < 1e-9
 
 
 def log_axis(axes: Axes, values: np.ndarray, text: Formatter, margin: float = 1.35) -> None:
@@ -218,8 +192,18 @@ def curve_axes(labels: Sequence[str]) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def log_ticks(axes: Axes, places: Sequence[int], texts: Sequence[str]) -> None:
-    """A logarithmic x axis with ticks at what was measured, and nowhere else."""
-    axes.set_xscale("log")
-    axes.set_xticks(places, texts)
+def curve_chart(
+    curves: Sequence[tuple[str, pd.Series, dict[str, Any]]], ticks: Mapping[int, str], x: str, y: str, unit: str
+) -> Figure:
+    """Curves (label, values by place, look) in one panel of two logarithmic axes. The x axis has the `ticks`, text by
+    place, and no others; `x` and `y` are the labels of the axes, `unit` is that of the values."""
+    figure, axes = curve_axes([label for label, _, _ in curves])
+    handles = {}
+    for label, values, look in curves:
+        (handles[label],) = axes.plot(values.index, values, label=label, **look)
+    axes.set(xscale="log", xlabel=x, ylabel=y)
+    axes.set_xticks(list(ticks), list(ticks.values()))
     axes.minorticks_off()
+    log_axis(axes, np.concatenate([values.to_numpy(dtype=float) for _, values, _ in curves]), tick_text(unit))
+    legend_below(figure, handles, style.PAGE_IN)
+    return figure

@@ -13,23 +13,22 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from experiments import folders
+from plots import tidy
 from plots.drawing import Drawing, Omitted, Result
-from plots.figures import _curves, _facets, _panels
+from plots.figures import _curves, _facets
 from plots.metrics import METRICS
+from plots.tables.selection import with_params
 from plots.tidy import ResultSet
 from xcorr.errors import UserError
-from xcorr.native.variants import assignments
 
 NO_FIGURES = ("selections", "drawn_by")  # tables of figures.toml: named selections, and data of modules that draw
 COLUMNS = ("form", "counts", "rights", "variant")  # of a point; every other key is a parameter
-SIZES = (16, 32, 64, 128, 256)
 PAPER, STUDY = "paper", "study"
 Where = dict[str, Any]
-Cells = dict[tuple[int, int], list[_facets.Line]]  # curves by row and column of the facets
+Cells = dict[tuple[int, int], list[_curves.Curve]]  # curves by row and column of the facets
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ class Part:
     series: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Spec:
+@dataclass(frozen=True, kw_only=True)
+class Spec(_facets.Layout):
     """A table of figures.toml, selections resolved."""
 
     key: str
@@ -56,11 +55,7 @@ class Spec:
     columns: tuple[Part, ...] = (Part("", {}),)
     rows: tuple[Part, ...] = (Part("", {}),)
     palette: str = "Set1"
-    legend: str = ""
-    scale: str = "common"
-    x: str = "log"
-    sizes: tuple[int, ...] = SIZES
-    ticks: tuple[int, ...] = SIZES
+    sizes: tuple[int, ...] = _facets.SIZES
     caption: str = ""
 
     @property
@@ -84,23 +79,17 @@ def specs(folder: Path = folders.FOLDER) -> dict[str, Spec]:
 
 
 def _specs(tables: dict[str, Any]) -> dict[str, Spec]:
-    """The figures of one figures.toml."""
     selections = tables.get("selections", {})
     found = {}
     for key, table in tables.items():
         if key in NO_FIGURES:
             continue
-        values: dict[str, Any] = {"where": {}, **table}
-        values["where"] = _where(values, selections)
-        values.pop("use", None)
-        for name in ("series", "columns", "rows"):
-            if name in values:
-                values[name] = tuple(_parts(values[name], selections))
-        for name in ("experiments", "sizes", "ticks"):
-            if name in values:
-                values[name] = tuple(values[name])
-        values["caption"] = values.get("caption", "").strip()
-        found[key] = Spec(key=key, **values)
+        values = {name: tuple(one) if isinstance(one, list) else one for name, one in table.items() if name != "use"}
+        parts = {
+            name: tuple(_parts(table[name], selections)) for name in ("series", "columns", "rows") if name in table
+        }
+        text = table.get("caption", "").strip()
+        found[key] = Spec(**{**values, **parts, "key": key, "where": _where(table, selections), "caption": text})
     return found
 
 
@@ -141,29 +130,10 @@ def title(key: str) -> str:
     return f"Figure {spec.number}: {spec.title}" if spec.number else spec.title
 
 
-parameters = lru_cache(maxsize=None)(assignments)
-
-
 def select(points: pd.DataFrame, where: Where) -> pd.DataFrame:
     """The points that have the values of `where`. Parameters that it does not name may be any."""
-    mask = np.ones(len(points), dtype=bool)
-    fixed = {}
-    for key, value in where.items():
-        if key in COLUMNS:
-            mask &= points[key].eq(value).to_numpy()
-        else:
-            fixed[key] = str(value)
-    own = points[mask]
-    fitting = [p for p in own["params"].unique() if fixed.items() <= parameters(p).items()]
-    return own[own["params"].isin(fitting)]
-
-
-def _drawable(points: pd.DataFrame, spec: Spec) -> pd.DataFrame:
-    """Square fp32 points of the figure's sizes under the paper's conditions."""
-    mask = points["precision"].eq("fp32") & points["size"].isin([f"{s}x{s}" for s in spec.sizes])
-    for name, value in _panels.DEFAULTS.items():
-        mask &= points[name].eq(value)
-    return points[mask]
+    own = tidy.select(points, **{key: value for key, value in where.items() if key in COLUMNS})
+    return with_params(own, {key: value for key, value in where.items() if key not in COLUMNS})
 
 
 def _counts(points: pd.DataFrame, where: Where) -> Where:
@@ -191,7 +161,8 @@ def draw(results: ResultSet, key: str) -> list[Result]:
     """The figure `key` of figures.toml as one Drawing, or Omitted with what measures it."""
     spec = specs()[key]
     section = PAPER if spec.number else STUDY
-    points = _drawable(results.points, spec)
+    points = tidy.select(results.points, **tidy.USUAL)
+    points = points[points["size"].isin([f"{s}x{s}" for s in spec.sizes])]
     base = _counts(points, spec.where)
     chosen = select(points, base)
     cells: Cells = {}
@@ -206,7 +177,8 @@ def draw(results: ResultSet, key: str) -> list[Result]:
         reason = f"not measured in this set (python3 -m experiments.driver.run --experiments {names})"
         return [Omitted(key, reason, section)]
     shown = pd.concat([line.points for lines in cells.values() for line in lines])
-    labels = [part.name for part in spec.series if _is_drawn(part.name, cells)]
+    drawn = {line.label for lines in cells.values() for line in lines}
+    labels = [part.name for part in spec.series if part.name in drawn]
     figure = _facets.draw(
         [[cells[r, c] for c in columns] for r in rows],
         row_titles=[spec.rows[r].name for r in rows],
@@ -220,7 +192,7 @@ def draw(results: ResultSet, key: str) -> list[Result]:
         Drawing(
             name=key,
             title=title(key),
-            caption=_caption(spec, base, shown, cells, rows, columns),
+            caption=_caption(spec, base, shown, _missing(spec, cells, rows, columns)),
             alt=f"Line chart: {what}; curves: {', '.join(labels)}.",
             figure=figure,
             section=section,
@@ -228,8 +200,7 @@ def draw(results: ResultSet, key: str) -> list[Result]:
     ]
 
 
-def _lines(points: pd.DataFrame, spec: Spec, facet: Part) -> list[_facets.Line]:
-    """The curves that the points of one facet make."""
+def _lines(points: pd.DataFrame, spec: Spec, facet: Part) -> list[_curves.Curve]:
     found = []
     for place, part in enumerate(spec.series):
         if facet.series and part.name not in facet.series:
@@ -238,17 +209,11 @@ def _lines(points: pd.DataFrame, spec: Spec, facet: Part) -> list[_facets.Line]:
         if len(curve):
             look = _facets.look(spec.palette, place, len(spec.series), part.plan)
             hollow = bool(curve["outcome"].eq("published").any())
-            found.append(_facets.Line(part.name, look, curve, hollow))
+            found.append(_curves.Curve(part.name, look, curve, hollow=hollow))
     return found
 
 
-def _is_drawn(name: str, cells: Cells) -> bool:
-    return any(line.label == name for lines in cells.values() for line in lines)
-
-
-def _caption(
-    spec: Spec, base: Where, shown: pd.DataFrame, cells: Cells, rows: Sequence[int], columns: Sequence[int]
-) -> str:
+def _caption(spec: Spec, base: Where, shown: pd.DataFrame, gone: list[str]) -> str:
     parts = [f"{METRICS[spec.metric].label} against matrix size."]
     if spec.file and not spec.number:
         parts.append(f"The artifact's package has this plot as {spec.file}; the paper leaves it out.")
@@ -259,24 +224,21 @@ def _caption(
     parts.append(_curves.spread_text(shown))
     if shown["outcome"].eq("published").any():
         parts.append("Hollow markers were published elsewhere and not verified here.")
-    gone = _missing(spec, cells, rows, columns)
-    there = set(shown["size"])
-    sizes = [f"{s}x{s}" for s in spec.sizes if f"{s}x{s}" not in there]
+    sizes = [one for one in (f"{s}x{s}" for s in spec.sizes) if one not in set(shown["size"])]
     if sizes:
-        gone.append(f"sizes {', '.join(sizes)}" if len(sizes) > 1 else f"size {sizes[0]}")
+        gone = [*gone, f"size{'s' if len(sizes) > 1 else ''} {', '.join(sizes)}"]
     if gone:
         parts.append(f"This set has no times of: {'; '.join(gone)}.")
     return " ".join(part for part in parts if part)
 
 
 def _missing(spec: Spec, cells: Cells, rows: Sequence[int], columns: Sequence[int]) -> list[str]:
-    """What the paper's figure has and this one has not: facets, then curves, then curves of single
-    facets."""
+    """What the paper's figure has and this one has not: facets, then curves, then curves of single facets."""
     gone = [f"facet {p.name}" for r, p in enumerate(spec.rows) if r not in rows]
     gone += [f"facet {p.name}" for c, p in enumerate(spec.columns) if c not in columns]
     for part in spec.series:
         name = f"{spec.legend.lower() or 'curve'} {part.name}"
-        if not _is_drawn(part.name, cells):
+        if all(line.label != part.name for lines in cells.values() for line in lines):
             gone.append(name)
             continue
         lacking = []

@@ -6,8 +6,7 @@ import pandas as pd
 
 from plots import style
 from plots.figures import _cells, _classes
-from plots.metrics import geometric_mean
-from plots.tidy import PROBLEM, best_parameters, form_order
+from plots.tidy import PROBLEM, best_parameters, form_order, passed, unusual
 
 SAME = ["variant", "params", *PROBLEM, "input", "precision"]
 ROW_IN = 0.165
@@ -18,11 +17,8 @@ DEEPEST = 4.0  # a factor from which on the colour deepens no more
 def ratios(points: pd.DataFrame, mode: str) -> pd.DataFrame:
     """Lines of mode stream that were measured in `mode` too, with `ratio` (time in `mode` over time
     in stream); of each variant and problem the parameters that are fastest in stream."""
-    passed = points[points["outcome"] == "passed"]
-    stream = passed[passed["mode"] == "stream"]
-    other = passed.loc[passed["mode"] == mode, [*SAME, "compute_us"]]
-    both = stream.merge(other.rename(columns={"compute_us": "other_us"}), on=SAME)
-    both = best_parameters(both)
+    stream, other = passed(points, mode="stream"), passed(points, mode=mode)[[*SAME, "compute_us"]]
+    both = best_parameters(stream.merge(other.rename(columns={"compute_us": "other_us"}), on=SAME))
     return both.assign(ratio=both["other_us"] / both["compute_us"])
 
 
@@ -30,7 +26,10 @@ def panel(lines: pd.DataFrame, title: str) -> _cells.Panel:
     """Rows variants (by class), columns problems, cells the ratio."""
     area = lines["left_rows"] * lines["left_cols"] * lines["right_rows"] * lines["right_cols"]
     names = [style.label(variant, precision) for variant, precision in zip(lines["variant"], lines["precision"])]
-    columns = ["\n".join([*_special(line), line["form"], line["counts"], line["size"]]) for _, line in lines.iterrows()]
+    columns = [
+        "\n".join([*unusual(line, "window", "input"), line["form"], line["counts"], line["size"]])
+        for _, line in lines.iterrows()
+    ]
     shown = lines.assign(
         _row=names,
         _column=columns,
@@ -41,20 +40,7 @@ def panel(lines: pd.DataFrame, title: str) -> _cells.Panel:
     across = shown.sort_values(["_form", "pairs", "lefts", "_area", "_column"])["_column"].unique()
     down = shown.sort_values(["_class", "_row"])["_row"].unique()
     cells = {
-        (line["_row"], line["_column"]): _cells.Cell(
-            f"{line['ratio']:.2f}x", _cells.factor_colour(line["ratio"], DEEPEST)
-        )
-        for _, line in shown.iterrows()
+        (row, column): _cells.Cell(f"{ratio:.2f}x", _cells.factor_colour(ratio, DEEPEST))
+        for row, column, ratio in zip(names, columns, lines["ratio"])
     }
     return _cells.Panel(title, list(down), list(across), cells)
-
-
-def _special(line: pd.Series) -> list[str]:
-    """Window and input where they are not the usual ones."""
-    usual = {"window": "full", "input": "uniform"}
-    return [str(line[name]) for name, value in usual.items() if line[name] != value]
-
-
-def middle(lines: pd.DataFrame) -> float:
-    """Geometric mean of the ratios."""
-    return geometric_mean(lines["ratio"])

@@ -7,7 +7,7 @@ import pandas as pd
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _classes, _curves
 from plots.metrics import Metric
-from plots.tidy import ResultSet
+from plots.tidy import ResultSet, passed
 
 ORDER = 72
 TITLE = "Accuracy"
@@ -20,10 +20,7 @@ FIGURES = {  # figure -> metric, what it is
 
 
 def draw(results: ResultSet) -> list[Result]:
-    """Two figures: the relative error, and the share of the bound that it takes."""
-    points = results.feeding("accuracy")
-    usual = points["window"].eq("full") & points["input"].eq("uniform")
-    points = points[points["outcome"].eq("passed") & usual]
+    points = passed(results.feeding("accuracy"), window="full", input="uniform")
     found: list[Result] = []
     for name, (metric, meaning) in FIGURES.items():
         values = metric.of(points)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 from matplotlib.patches import Patch
 
@@ -38,9 +36,9 @@ def _one(accounting: str, table: pd.DataFrame, families: dict[str, str]) -> Draw
         name = _classes.class_label(variant, families[variant])
         legend[name] = Patch(facecolor=_colour(variant, families), edgecolor="none")
     if table["is_tie"].any():
-        hatched = Patch(facecolor="#bbbbbb", hatch="////", edgecolor="#ffffff", linewidth=0)
-        legend["tie (within noise)"] = hatched
+        legend["tie (within noise)"] = Patch(facecolor="#bbbbbb", hatch="////", edgecolor="#ffffff", linewidth=0)
     wins = table["best"].map(style.label).value_counts()
+    signs = "".join(f"{line} " for line in best_table.footnotes(table, places=False))  # where they stand is seen
     most = ", ".join(f"{name} {count}" for name, count in list(wins.items())[:4])
     return Drawing(
         name=f"crossover{SUFFIXES[accounting]}",
@@ -49,18 +47,13 @@ def _one(accounting: str, table: pd.DataFrame, families: dict[str, str]) -> Draw
             f"Fastest variant by form, number of matrices and size, {accounting} ({meaning}). Below its name stands how many "
             "times longer the best other variant takes, each with its best parameters. Hatched cells are ties: the "
             "difference is within the noise, and the table names all variants that tie. “Alone” means that nothing else was "
-            f"measured. {_signs(table)}The heavy line is where a transform overtakes the definition. "
+            f"measured. {signs}The heavy line is where a transform overtakes the definition. "
             f"Cells won: {most}."
         ),
         alt=f"Map of the fastest variant by form, number of matrices and size, {accounting}.",
         figure=_cells.draw(panels, ROW_IN, legend),
         section="beyond",
     )
-
-
-def _signs(table: pd.DataFrame) -> str:
-    """The footnotes of the table; where the signs stand is seen."""
-    return "".join(f"{line} " for line in best_table.footnotes(table, places=False))
 
 
 def _colour(variant: str, families: dict[str, str]) -> str:
@@ -76,18 +69,11 @@ def _panel(
     cells, transforms = {}, {}
     for _, line in lines.iterrows():
         place = (line["counts"], line["size"])
-        text = f"{style.label(line['best'])}\n{margin(line)}{best_table.signs(line)}"
+        text = f"{style.label(line['best'])}\n{best_table.margin(line, 'alone')}{best_table.signs(line)}"
         hatch = "////" if line["is_tie"] else ""
         cells[place] = _cells.Cell(text, _colour(line["best"], families), hatch)
         transforms[place] = _classes.is_transform(line["best"], families[line["best"]])
     return _cells.Panel(FORM_TITLES.get(form, form), counts, sizes, cells, borders(counts, sizes, transforms))
-
-
-def margin(line: pd.Series) -> str:
-    """Runner-up time over best time of a line of the table: `1.34x`, `tie`, or `alone`."""
-    if line["is_tie"]:
-        return "tie"
-    return "alone" if math.isnan(line["margin"]) else f"{line['margin']:.2f}x"
 
 
 def borders(

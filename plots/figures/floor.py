@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from plots import ceilings as limits
@@ -10,7 +9,7 @@ from plots import floor, style
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _cells
 from plots.figures._panels import FORM_TITLES
-from plots.metrics import MICRO, si_time
+from plots.metrics import MICRO, geometric_mean, si_time
 from plots.tables.best_table import undecided
 from plots.tidy import PROBLEM, USUAL, ResultSet, passed
 
@@ -47,7 +46,6 @@ def draw(results: ResultSet) -> list[Result]:
     for form, counts, sizes, own in _cells.by_form(lines):
         cells = {(line["counts"], line["size"]): _cell(line) for _, line in own.iterrows()}
         panels.append(_cells.Panel(FORM_TITLES.get(form, form), counts, sizes, cells))
-    mean = float(np.exp(np.log(lines["factor"]).mean()))
     worst = lines.loc[lines["factor"].idxmax()]
     rate = ceilings.fp32_product / 1e12
     faster, of = floor.below_launch(results.rows)
@@ -61,7 +59,7 @@ def draw(results: ResultSet) -> list[Result]:
                 f"this machine: an empty launch ({si_time(ceilings.launch_stream_us * MICRO)}); the compulsory bytes at "
                 f"{ceilings.bytes_per_s / 1e12:.3g} TB/s; the cheaper of direct computation and FFT at {rate:.3g} TFLOP/s. "
                 "Below each factor stands which of them it is. Plans are not counted. The geometric mean of all "
-                f"{len(lines)} cells is {mean:.2f}x; the "
+                f"{len(lines)} cells is {geometric_mean(lines['factor']):.2f}x; the "
                 f"largest is {worst['factor']:.1f}x ({style.label(worst['variant'])}, {worst['form']}, "
                 f"{worst['counts']}, {worst['size']}). {floor.CAVEAT}{beside}"
             ),

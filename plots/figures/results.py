@@ -11,8 +11,8 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from plots import style
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _panels
-from plots.metrics import si_time
 from plots.tables import results as table
+from plots.tables.table import duration
 from plots.tidy import ResultSet
 
 ORDER = 96
@@ -79,11 +79,7 @@ def _relative(lines: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         base = next((one.iloc[0] for one in bases if len(one)), None)
         if base is None:
             continue
-        values = [
-            si_time(base["time_us"] * 1e-6),
-            table.byte_text(base["moved_bytes"]),
-            table.energy_text(base["energy_uj"]),
-        ]
+        values = [duration(base["time_us"]), table.byte_text(base["moved_bytes"]), table.energy_text(base["energy_uj"])]
         texts.append(f"{table.label(*base[table.NAMED])}\n{', '.join(one for one in values if one != table.MISSING)}")
         kept.append(own.assign(row=len(kept), **{column: own[column] / base[column] for column, _ in PANELS}))
     return pd.concat(kept, ignore_index=True), texts
@@ -107,11 +103,9 @@ def _ratio_axis(axes: Axes, values: np.ndarray, text: str) -> None:
     """A logarithmic axis around the values and 1, labelled with factors."""
     values = np.append(values[values > 0], 1.0)
     low, high = values.min() / 1.4, values.max() * 1.4
-    axes.set_xscale("log")
-    axes.set_xlim(low, high)
+    axes.set(xscale="log", xlim=(low, high), xlabel=text)
     subs = (1.0, 2.0, 5.0) if high / low < 100 else (1.0,)
     axes.xaxis.set_major_locator(LogLocator(base=10.0, subs=subs, numticks=12))
     axes.xaxis.set_major_formatter(_panels.tick_text("x"))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel(text)
     axes.grid(axis="y", visible=False)

@@ -56,7 +56,7 @@ def _one(best: pd.DataFrame, ceilings: limits.Ceilings) -> Drawing:
     order = sorted(best["variant"].unique(), key=lambda name: style.label(name).lower())
     halves = len(forms) > 2
     lines = math.ceil((len(order) + len(roofs) + 1) / LEGEND_COLUMNS)
-    figure, axes, _ = _panels.grid(
+    figure, axes, width = _panels.grid(
         2 if halves else len(forms), rows_of=2 if halves else 1, height=2.3, gap=0.62, legend=math.ceil(0.85 * lines)
     )
     flat = [one for row in axes for one in row]
@@ -70,26 +70,14 @@ def _one(best: pd.DataFrame, ceilings: limits.Ceilings) -> Drawing:
         for variant in order:
             own = best[(best["form"] == form) & (best["variant"] == variant)]
             handles.setdefault(style.label(variant), _series(one, own, variant, best))
-        one.set_xscale("log")
-        one.set_xlim(*reach)
-        one.set_title(FORM_TITLES.get(form, form))
+        one.set(xscale="log", xlim=reach, title=FORM_TITLES.get(form, form))
         handles.update(_roofs(one, roofs, ceilings, np.array(reach)))
         one.set_xlabel("FLOP per compulsory byte", labelpad=1)
         _panels.log_axis(one, values, _panels.tick_text("FLOP/s"), 1.5)
         one.xaxis.set_major_formatter(_panels.tick_text("FLOP"))
     for row in axes:
         row[0].set_ylabel(METRICS["useful_flops"].axis_label)
-    figure.legend(
-        list(handles.values()),
-        list(handles),
-        loc="lower center",
-        ncol=LEGEND_COLUMNS,
-        bbox_to_anchor=(0.5, 0.02 / figure.get_figheight()),
-        borderaxespad=0.0,
-        handlelength=2.2,
-        columnspacing=1.2,
-        labelspacing=0.3,
-    )
+    _panels.legend_below(figure, handles, width, ncol=LEGEND_COLUMNS, handlelength=2.2, handletextpad=None)
     top = best.loc[best["rate"].idxmax()]
     return Drawing(
         name="roofline",

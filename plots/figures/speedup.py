@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from plots import style
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _curves, _panels
 from plots.metrics import Metric, speedup
-from plots.tidy import PROBLEM, ResultSet, best_parameters
+from plots.tidy import PROBLEM, ResultSet, best_parameters, passed
 
 ORDER = 20
 TITLE = "Speed-up over the baseline"
@@ -17,28 +19,23 @@ KEYS = [*PROBLEM, "mode", "input", "precision"]
 
 def baseline_of(points: pd.DataFrame) -> str | None:
     """Id of the baseline variant of a figure, or None when neither was measured."""
-    present = set(points.loc[points["outcome"] == "passed", "variant"])
+    present = set(passed(points)["variant"])
     return next((name for name in style.BASELINES if name in present), None)
 
 
 def reference_times(points: pd.DataFrame, baseline: str) -> pd.DataFrame:
     """The baseline's best times. Other precision classes are compared with its fp32."""
-    own = points[(points["variant"] == baseline) & (points["outcome"] == "passed")]
-    own = best_parameters(own)
+    own = best_parameters(passed(points, variant=baseline))
     usual = own[own["precision"] == "fp32"]
     others = [usual.assign(precision=p) for p in sorted(set(points["precision"]) - {"fp32"})]
     return pd.concat([own, *others]).drop_duplicates(KEYS, keep="first")
 
 
 def draw(results: ResultSet) -> list[Result]:
-    """One figure per form (and mode, window, input)."""
     points = results.feeding("speedup")
     if points.empty:
         return [Omitted("speedup", "no verified time in this set")]
-    drawn: list[Result] = []
-    for suffix, title, frame in _panels.groups(points):
-        drawn.append(_one(suffix, title, frame))
-    return drawn
+    return [_one(*group) for group in _panels.groups(points)]
 
 
 def _one(suffix: str, title: str, frame: pd.DataFrame) -> Result:
@@ -49,11 +46,9 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Result:
     reference = reference_times(frame, baseline)
     text = style.label(baseline)
     metric = Metric("speedup", f"Speed-up over {text}", "x", lambda p: speedup(p, reference, KEYS), False)
-    lines = []
-    for line in _curves.curves(frame[frame["variant"] != baseline], metric):
-        kept = line.points[line.points["y"].notna()]
-        if len(kept):
-            lines.append(_curves.Curve(line.label, line.look, kept, hollow=line.hollow))
+    lines = _curves.curves(frame[frame["variant"] != baseline], metric)
+    lines = [replace(line, points=line.points.dropna(subset=["y"])) for line in lines]
+    lines = [line for line in lines if len(line.points)]
     if not lines:
         return Omitted(name, f"nothing but {text} measured at the same points")
     shown = pd.concat([line.points for line in lines], ignore_index=True)

@@ -15,7 +15,7 @@ from plots.figures import _panels
 from plots.figures._panels import FORM_TITLES
 from plots.metrics import MICRO
 from plots.tables import summary
-from plots.tidy import ResultSet
+from plots.tidy import ResultSet, is_power_of_two
 
 ORDER = 1
 TITLE = "Summary"
@@ -35,9 +35,8 @@ def draw(results: ResultSet) -> list[Result]:
     """One figure: a panel per form, four lines against size, each named at its end."""
     cells = summary.chosen(summary.cells(results))
     if cells["size"].nunique() < 2:
-        return [
-            Omitted("summary", "fewer than two sizes have a time of one of the paper's algorithms on a GPU", "summary")
-        ]
+        reason = "fewer than two sizes have a time of one of the paper's algorithms on a GPU"
+        return [Omitted("summary", reason, "summary")]
     forms = list(cells.groupby("form", sort=False))
     rows = math.ceil(len(forms) / COLUMNS)
     height = 0.26 + rows * HEIGHT_IN + (rows - 1) * GAP_IN + 0.42
@@ -48,9 +47,8 @@ def draw(results: ResultSet) -> list[Result]:
         row, column = divmod(place, COLUMNS)
         left = LEFT_IN + column * (width + ROOM_IN + BETWEEN_IN)
         top = height - 0.26 - row * (HEIGHT_IN + GAP_IN)
-        axes = figure.add_axes(
-            (left / style.PAGE_IN, (top - HEIGHT_IN) / height, width / style.PAGE_IN, HEIGHT_IN / height)
-        )
+        place_of = (left / style.PAGE_IN, (top - HEIGHT_IN) / height, width / style.PAGE_IN, HEIGHT_IN / height)
+        axes = figure.add_axes(place_of)
         _panel(axes, own, values)
         lefts, rights = own[["lefts", "rights"]].iloc[0]
         axes.set_title(f"{FORM_TITLES.get(form, form)}: {_matrices(form, lefts, rights)}", loc="left")
@@ -97,18 +95,11 @@ def _panel(axes: Axes, own: pd.DataFrame, values: np.ndarray) -> None:
         if known.empty:
             continue
         hue, marker, dash, width = LOOKS[name]
-        axes.plot(
-            known["left_rows"].astype(float),
-            known[name] * MICRO,
-            color=style.HUES[hue],
-            marker=marker or None,
-            linestyle=dash,
-            linewidth=width,
-            markersize=3.6,
-            zorder=4 if name == "ours_us" else 3,
-        )
+        look = {"color": style.HUES[hue], "marker": marker or None, "linestyle": dash, "linewidth": width}
+        front = 4 if name == "ours_us" else 3
+        axes.plot(known["left_rows"].astype(float), known[name] * MICRO, markersize=3.6, zorder=front, **look)
         ends[name] = float(known[name].iloc[-1]) * MICRO
-    power = sides.map(summary.is_power_of_two)
+    power = sides.map(is_power_of_two)
     _panels.size_axis(axes, (own[power] if power.sum() > 1 else own).assign(side=sides))
     _panels.log_axis(axes, values * MICRO, _panels.tick_text("s"))
     low, high = np.log(axes.get_ylim())
@@ -116,16 +107,9 @@ def _panel(axes: Axes, own: pd.DataFrame, values: np.ndarray) -> None:
     order = sorted(ends, key=lambda name: ends[name])
     places = _apart([(math.log(ends[name]) - low) * inch for name in order], (high - low) * inch)
     for name, place in zip(order, places):
-        axes.annotate(
-            summary.SERIES[name],
-            (1.02, place / ((high - low) * inch)),
-            xycoords="axes fraction",
-            va="center",
-            ha="left",
-            color=style.HUES[LOOKS[name][0]],
-            fontsize=7.5,
-            weight="bold" if name == "ours_us" else "normal",
-        )
+        look = {"color": style.HUES[LOOKS[name][0]], "weight": "bold" if name == "ours_us" else "normal"}
+        at = (1.02, place / ((high - low) * inch))
+        axes.annotate(summary.SERIES[name], at, xycoords="axes fraction", va="center", ha="left", fontsize=7.5, **look)
 
 
 def _apart(places: list[float], space: float) -> list[float]:
@@ -133,9 +117,7 @@ def _apart(places: list[float], space: float) -> list[float]:
     moved: list[float] = []
     for place in places:
         moved.append(max(place, moved[-1] + LABEL_IN) if moved else place)
-    over = max(0.0, moved[-1] - space) if moved else 0.0
-    limit = math.inf
-    for index in range(len(moved) - 1, -1, -1):
-        moved[index] = min(moved[index], limit, space) if over else moved[index]
-        limit = moved[index] - LABEL_IN
+    for index in reversed(range(len(moved))):
+        moved[index] = min(moved[index], space)
+        space = moved[index] - LABEL_IN
     return moved

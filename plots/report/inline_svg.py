@@ -7,11 +7,9 @@ import re
 
 
 def inline(svg: str, name: str, label: str) -> str:
-    """The `<svg>` element of a file's text: no prolog, no metadata, every id prefixed with `name`
-    (ids must be unique in a page), style rules kept to this element, `role=img` with a title.
-
-    The natural width stays as `max-width`, in the page's own unit; the height follows.
-    """
+    """The `<svg>` element of a file's text: no prolog, no metadata, every id prefixed with `name` (ids must be unique
+    in a page), style rules kept to this element, `role=img` with a title. The natural width stays as `max-width`, in
+    the page's own unit; the height follows."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
     body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.DOTALL)

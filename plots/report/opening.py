@@ -6,7 +6,6 @@ from __future__ import annotations
 import pandas as pd
 
 from plots import ceilings, imported, style
-from plots.drawing import Drawing
 from plots.figures import floor
 from plots.metrics import geometric_mean
 from plots.tables import beyond, outcomes
@@ -90,8 +89,3 @@ def _checked(results: ResultSet) -> str:
 
 def _many(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def figure_of(drawings: list[Drawing]) -> Drawing | None:
-    """The figure of the first screen, if it was drawn."""
-    return next((one for one in drawings if one.section == "summary"), None)

@@ -16,6 +16,7 @@ from plots.metrics import MICRO, si_time
 from plots.report import opening
 from plots.report.inline_svg import inline
 from plots.tables import best_table, outcomes, real_input
+from plots.tables.best_by_mode import MODES
 from plots.tables.table import Pages, chapters
 from plots.tidy import USUAL, ResultSet, form_order, passed, select
 
@@ -109,23 +110,16 @@ def method(results: ResultSet) -> list[str]:
     points = passed(results.points)
     if points.empty:
         return ["No verified time in this set."]
-    modes = sorted(points["mode"].unique())
-    presets = points["preset"].value_counts().sort_index()
-    means = {
-        "stream": "stream (launches back to back)",
-        "latency": "latency (a wait after each launch)",
-        "graph": "graph (replay of a CUDA graph)",
-        "cold": "cold (caches flushed before each launch)",
-    }
+    modes = ", ".join(f"{m} ({MODES[m]})" if m in MODES else m for m in sorted(points["mode"].unique()))
+    presets = ", ".join(f"{name}: {count}" for name, count in points["preset"].value_counts().sort_index().items())
     ratio = (points["sd_us"] / points["compute_us"]).dropna()
     return [
         "Before a point was timed its whole output was compared with a float64 reference. Figures and tables have only "
         "points that passed.",
         "A time is of one computation of the whole problem. It contains whatever a variant must do on every call, but neither "
-        f"allocation nor transfers. Modes: {', '.join(means.get(m, m) for m in modes)}.",
-        f"{len(points)} points with a time (preset "
-        + ", ".join(f"{name}: {count}" for name, count in presets.items())
-        + f"); {int(points['n'].sum())} repetitions kept, {int(points['dropped'].sum())} removed as "
+        f"allocation nor transfers. Modes: {modes}.",
+        f"{len(points)} points with a time (preset {presets}); {int(points['n'].sum())} repetitions kept, "
+        f"{int(points['dropped'].sum())} removed as "
         "outliers (outside 1.5 interquartile ranges beyond the quartiles, with at least 4 samples)."
         + (f" Mean SD/mean {100 * ratio.mean():.2g} %." if len(ratio) else ""),
         *_cards(results.runs, set(results.rows["run"])),
@@ -220,24 +214,21 @@ def build(
         {
             "name": name,
             "meaning": best_table.ACCOUNTINGS[name][0],
-            "overview": overview_cells(results.points, table[table["accounting"] == name]),
-            "table": _grid(best_table.readable(table[table["accounting"] == name])),
-            "footnotes": best_table.footnotes(table[table["accounting"] == name], places=False),
-            "places": best_table.footnotes(table[table["accounting"] == name]),
+            "overview": overview_cells(results.points, own),
+            "table": _grid(best_table.readable(own)),
+            "footnotes": best_table.footnotes(own, places=False),
+            "places": best_table.footnotes(own),
         }
-        for name in best_table.present_accountings(table)
+        for name, own in table.groupby("accounting", sort=False)
     ]
+    loader, strict = jinja2.FileSystemLoader(TEMPLATES), jinja2.StrictUndefined
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict
     )
     environment.globals["svg"] = lambda name, alt: Markup(inline(svgs[name], f"fig-{name}", alt))
     environment.globals["label"] = style.label
     environment.filters["prose"] = prose
-    first = opening.figure_of(drawings)
+    first = next((one for one in drawings if one.section == "summary"), None)
     real_drawings = [d for d in drawings if d.section == "real"]
     in_chapters = [d for d in drawings if d.section in {one["id"] for one in front}]
     return environment.get_template("report.html.j2").render(

@@ -19,7 +19,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,6 @@ class Content:
         return words[0] if words else keys[0]
 
     def published(self, words: Sequence[str]) -> tidy.ResultSet:
-        """The published set that `words` name; each set is read once."""
         return self.load(self.key(words))
 
     def link(self, path: Path) -> str:
@@ -107,14 +106,13 @@ def campaign(results: tidy.ResultSet) -> str:
     if not days or not all(commits):
         return ""
     when = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
-    which = (
-        f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits from {commits[0]} to {commits[-1]}"
-    )
+    which = f"commit {commits[0]}"
+    if len(commits) > 1:
+        which = f"{len(commits)} commits from {commits[0]} to {commits[-1]}"
     return f"The set `{results.key}` was measured {when}, with the sources of {which}; later changes are not in it."
 
 
 def variants_block(content: Content, _: Sequence[str]) -> str:
-    """Markdown table of all variants."""
     rows = [
         "| variant | family | backend | precision | forms | parameters | what it is |\n",
         "| --- | --- | --- | --- | --- | --- | --- |\n",
@@ -143,7 +141,6 @@ def variants_block(content: Content, _: Sequence[str]) -> str:
 
 
 def best_table_block(content: Content, words: Sequence[str]) -> str:
-    """The fastest variant of every problem of a published set, by form and size, in both accountings."""
     results = content.published(words)
     table = best_table.of_set(results)
     parts, cells = [], []
@@ -164,20 +161,17 @@ def best_table_block(content: Content, words: Sequence[str]) -> str:
 
 
 def beyond_block(content: Content, words: Sequence[str]) -> str:
-    """Speed-up over the paper's best and distance to the floor, in two sentences."""
     results = content.published(words)
     return f"{beyond.sentences(beyond.of_set(results))} {campaign(results)}".strip() + "\n"
 
 
 def beyond_full_block(content: Content, words: Sequence[str]) -> str:
-    """Speed-up over the paper's best and distance to the floor of each problem and mode."""
     results = content.published(words)
     found = beyond.of_set(results)
     return "\n".join([beyond.text(f"`{results.key}`", found), markdown(readable(found.lines, beyond.SHOWN))])
 
 
 def summary_table_block(content: Content, words: Sequence[str]) -> str:
-    """Ten typical problems of a published set."""
     lines = summary.typical(summary.cells(content.published(words)))
     if lines.empty:
         return "No time of one of the paper's algorithms in the set.\n"
@@ -185,7 +179,6 @@ def summary_table_block(content: Content, words: Sequence[str]) -> str:
 
 
 def summary_figure_block(content: Content, words: Sequence[str]) -> str:
-    """The figure of the README, of a published set."""
     key = content.key(words)
     file = content.results / "published" / key / "figures" / "summary.svg"
     if not file.exists():
@@ -194,7 +187,6 @@ def summary_figure_block(content: Content, words: Sequence[str]) -> str:
 
 
 def claims_block(content: Content, words: Sequence[str]) -> str:
-    """Claims of the paper by verdict, then each of them."""
     results = content.published(words)
     return f"{campaign(results)}\n\n{verdicts.page(verdicts.table(results)).markdown()}".lstrip()
 
@@ -230,22 +222,16 @@ def rewrite(text: str, content: Content, name: str = "README.md") -> tuple[str, 
     return BLOCK.sub(fresh, text), stale
 
 
-def run(argv: Sequence[str] | None) -> int:
+def run(argv: Sequence[str]) -> int:
     """The command; raises UserError. Exit code 1 when --check finds a stale block."""
     parser = Parser(prog="python3 -m plots.report.pages", description=__doc__, epilog=EPILOG)
-    parser.add_argument("--check", action="store_true", help="write nothing, name stale blocks")
-    parser.add_argument(
-        "--root", type=Path, default=ROOT, metavar="DIR", help="where the pages lie (default: this tree)"
-    )
-    parser.add_argument(
-        "--page",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help=f"only this page, below the root; repeatable (default: {', '.join(PAGES)})",
-    )
+    add = parser.add_argument
+    add("--check", action="store_true", help="write nothing, name stale blocks")
+    add("--root", type=Path, default=ROOT, metavar="DIR", help="where the pages lie (default: this tree)")
+    only = f"only this page, below the root; repeatable (default: {', '.join(PAGES)})"
+    add("--page", action="append", default=[], metavar="FILE", help=only)
     parser.add_results()
-    parser.add_argument("--list-json", type=Path, metavar="FILE", help="output of xcorr-bench --list=json")
+    add("--list-json", type=Path, metavar="FILE", help="output of xcorr-bench --list=json")
     options = parser.parse_args(argv)
     root = resolved(options.root)
     content = Content(root, resolved(options.results), options.list_json)
@@ -254,9 +240,8 @@ def run(argv: Sequence[str] | None) -> int:
         try:
             old = (root / page).read_text(encoding="utf-8")
         except OSError as error:
-            raise UserError(
-                f"{root / page}: {error.strerror}; name pages with --page, their folder with --root"
-            ) from error
+            way_out = "name pages with --page, their folder with --root"
+            raise UserError(f"{root / page}: {error.strerror}; {way_out}") from error
         content.page = (root / page).parent
         new, stale = rewrite(old, content, page)
         if not options.check and new != old:
@@ -267,10 +252,7 @@ def run(argv: Sequence[str] | None) -> int:
     return code
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; every mistake of the user is one line."""
-    return command(run, argv)
-
+main = partial(command, run)  # every mistake of the user is one line
 
 if __name__ == "__main__":
     sys.exit(main())

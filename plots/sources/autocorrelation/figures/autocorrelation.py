@@ -15,7 +15,7 @@ from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _panels
 from plots.sources.autocorrelation.tables import autocorrelation
 from plots.tables.table import contender
-from plots.tidy import ResultSet
+from plots.tidy import ResultSet, select
 
 ORDER = 95
 TITLE = autocorrelation.TABLE.title
@@ -28,7 +28,6 @@ BLUE, RED, GREY = "#0072b2", "#d55e00", "#777777"
 
 @lru_cache(maxsize=1)
 def data() -> dict[str, Any]:
-    """What experiments/autocorrelation/figures.toml has for these figures."""
     return dict(folders.part("autocorrelation", "figures")["drawn_by"]["autocorrelation"])
 
 
@@ -56,42 +55,33 @@ def with_speedup(points: pd.DataFrame) -> pd.DataFrame:
 def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
     name = f"{SECTION}_{key}"
     if not points.empty:
-        for column, value in data()["image"].items():
-            points = points[points[column] == value]
+        points = select(points, **data()["image"])
         points = with_speedup(points) if spec["metric"] == "speedup" else points
     if points.empty or points["radius"].nunique() < 2:
         return Omitted(name, MISSING, SECTION)
     points = points.assign(y=spec["scale"] * points[spec["metric"]]).sort_values("radius")
-    curves = list(points.groupby(["variant", "family", "threads"], sort=True))
-    labels = [contender(variant, threads) for (variant, _, threads), _ in curves]
-    figure, axes = _panels.curve_axes(labels)
-    handles: dict[str, object] = {}
-    for label, ((variant, family, threads), own) in zip(labels, curves):
-        look = style.look(variant, family)
-        drawn = {"color": look.colour, "marker": look.marker, "linestyle": DASHES[threads], "label": label}
-        (handles[label],) = axes.plot(own["radius"], own["y"], **drawn)
-    measured = sorted(map(int, points["radius"].unique()))
-    _panels.log_ticks(axes, measured, _apart(measured))
-    axes.set_xlabel("Largest shift R [pixels]")
-    axes.set_ylabel(spec["label"])
-    _panels.log_axis(axes, points["y"].to_numpy(dtype=float), _panels.tick_text(spec["unit"]))
-    _panels.legend_below(figure, handles, style.PAGE_IN)
+    curves = []
+    for (variant, family, threads), own in points.groupby(["variant", "family", "threads"], sort=True):
+        look = {**style.look(variant, family).line(), "linestyle": DASHES[threads]}
+        curves.append((contender(variant, threads), own.set_index("radius")["y"], look))
+    ticks = _apart(sorted(map(int, points["radius"].unique())))
+    labels = ", ".join(label for label, _, _ in curves)
     return Drawing(
         name=name,
         title=f"{TITLE}: {spec['title']}",
         caption=f"{spec['caption']} Each variant has its fastest parameters at each point; dashed: one thread of a CPU.",
-        alt=f"Line chart: {spec['label'].lower()} against the largest shift; curves: {', '.join(labels)}.",
-        figure=figure,
+        alt=f"Line chart: {spec['label'].lower()} against the largest shift; curves: {labels}.",
+        figure=_panels.curve_chart(curves, ticks, "Largest shift R [pixels]", spec["label"], spec["unit"]),
         section=SECTION,
     )
 
 
-def _apart(values: list[int]) -> list[str]:
-    """Labels of ticks on a log axis; one that is too near to the label before has none."""
-    labels, last = [], 0.0
+def _apart(values: list[int]) -> dict[int, str]:
+    """Ticks on a log axis; one that is too near to the label before has none."""
+    labels, last = {}, 0.0
     for value in values:
-        labels.append(str(value) if value >= 1.4 * last else "")
-        last = value if labels[-1] else last
+        labels[value] = str(value) if value >= 1.4 * last else ""
+        last = value if labels[value] else last
     return labels
 
 
@@ -106,12 +96,10 @@ def _c1d(lengths: real.RealData) -> Result:
     plane, radii = arrays["plane"], arrays["radii"]
     reach = float(radii[-1])
     limit = float(np.abs(plane[np.isfinite(plane)]).max()) / 3
-    image.imshow(
-        plane, cmap="RdGy_r", vmin=-limit, vmax=limit, extent=(-reach, reach, reach, -reach), interpolation="nearest"
-    )
+    extent = (-reach, reach, reach, -reach)
+    image.imshow(plane, cmap="RdGy_r", vmin=-limit, vmax=limit, extent=extent, interpolation="nearest")
     image.grid(False)
-    image.set_xlabel("X0 [pixels]")
-    image.set_ylabel("Y0 [pixels]")
+    image.set(xlabel="X0 [pixels]", ylabel="Y0 [pixels]")
     for kind, text, colour, length in zip(
         ("removed", "raw"), ("mean removed", "raw (Eq. 1)"), (BLUE, RED), arrays["lengths"]
     ):
@@ -120,8 +108,7 @@ def _c1d(lengths: real.RealData) -> Result:
         if np.isfinite(length):
             axes.plot(length, np.interp(length, radii, c1d), "o", color=colour)
     axes.axhline(0, color=GREY, linewidth=0.5)
-    axes.set_xlabel("R [pixels]")
-    axes.set_ylabel("C1D(R)")
+    axes.set(xlabel="R [pixels]", ylabel="C1D(R)")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=2, borderaxespad=0.2)  # the curves cross the panel
     found = [f"{one:.1f} pixels" if np.isfinite(one) else "none" for one in arrays["lengths"]]
     return Drawing(
@@ -150,12 +137,9 @@ def _growth(lengths: real.RealData) -> Result:
     known = rows.drop_duplicates("seed").sort_values("seed")
     axes.plot(known["seed"], known["known"], color=GREY, label="made")
     for variant, own in rows.groupby("variant", sort=True):
-        look = style.look(variant, "")
-        axes.plot(
-            own["seed"], own["r_max"], look.marker, color=look.colour, fillstyle="none", label=style.label(variant)
-        )
-    axes.set_xlabel("Frame")
-    axes.set_ylabel("R_max [pixels]")
+        look, text = style.look(variant, ""), style.label(variant)
+        axes.plot(own["seed"], own["r_max"], look.marker, color=look.colour, fillstyle="none", label=text)
+    axes.set(xlabel="Frame", ylabel="R_max [pixels]")
     axes.legend()
     return Drawing(
         name=name,
@@ -183,8 +167,7 @@ def _lengths(lengths: real.RealData) -> Result:
         errors = 100 * (rows[column] / rows["known"] - 1)
         axes.plot(rows["wavelength"], errors, mark, color=colour, fillstyle="none", label=text)
     axes.axhline(0, color=GREY, linewidth=0.5)
-    axes.set_xlabel("Wavelength [pixels]")
-    axes.set_ylabel("Error of R_max [%]")
+    axes.set(xlabel="Wavelength [pixels]", ylabel="Error of R_max [%]")
     axes.legend()
     return Drawing(
         name=name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from plots import style
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _cells, _ratios
+from plots.metrics import geometric_mean
 from plots.tidy import ResultSet
 
 ORDER = 68
@@ -12,7 +13,6 @@ TITLE = "Cold against warm cache"
 
 
 def draw(results: ResultSet) -> list[Result]:
-    """One figure: variants x problems, cold time over stream time."""
     lines = _ratios.ratios(results.feeding("cache"), "cold")
     if lines.empty:
         reason = "no variant measured in the modes stream and cold (experiment modes)"
@@ -25,7 +25,7 @@ def draw(results: ResultSet) -> list[Result]:
             caption=(
                 "Time with the caches flushed before each launch (mode cold) divided by the time of launches back to back with "
                 "the inputs in cache (mode stream). Each variant has the parameters that are fastest in mode stream. The "
-                f"geometric mean is {_ratios.middle(lines):.2f}x, the largest "
+                f"geometric mean is {geometric_mean(lines['ratio']):.2f}x, the largest "
                 f"{worst['ratio']:.2f}x ({style.label(worst['variant'])}, {worst['form']}, "
                 f"{worst['counts']}, {worst['size']})."
             ),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from plots import style
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _classes, _curves
 from plots.metrics import Metric
-from plots.tidy import ResultSet
+from plots.tidy import ResultSet, passed
 
 ORDER = 66
 TITLE = "Energy per correlation"
@@ -15,16 +17,15 @@ METRIC = Metric("energy_per_pair", TITLE, "µJ", lambda p: p["energy_uj"] / p["p
 
 def draw(results: ResultSet) -> list[Result]:
     """One figure: a facet per form and count, a curve per class (its most frugal variant)."""
-    points = results.feeding("energy")
-    usual = points["window"].eq("full") & points["mode"].eq("stream") & points["input"].eq("uniform")
-    points = points[points["outcome"].eq("passed") & (points["energy_uj"] > 0) & usual]
+    points = passed(results.feeding("energy"), window="full", mode="stream", input="uniform")
+    points = points[points["energy_uj"] > 0]
     if points.empty:
         reason = "no row of this set has an energy (experiment energy; needs a GPU that counts it)"
         return [Omitted("energy", reason, "beyond")]
     points = points.assign(y=METRIC.of(points), counts=points["form"].str.cat(points["counts"], sep=" "))
     lines = _classes.curves(points, largest=False)
-    shown = [line.points for line in lines]
-    least = min((frame.loc[frame["y"].idxmin()] for frame in shown), key=lambda line: line["y"])
+    shown = pd.concat([line.points for line in lines], ignore_index=True)
+    least = shown.loc[shown["y"].idxmin()]
     return [
         Drawing(
             name="energy",

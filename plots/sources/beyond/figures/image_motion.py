@@ -21,10 +21,8 @@ RED, BLUE, GREY = "#d55e00", "#0072b2", "#777777"
 def draw(results: ResultSet) -> list[Result]:
     """A figure of each experiment; Omitted with what measures it where it was not run."""
     made: list[Result] = []
-    for name, experiment, drawn in (
-        ("velocimetry", real.VELOCIMETRY, _velocimetry),
-        ("tracking", real.TRACKING, _tracking),
-    ):
+    figures = (("velocimetry", real.VELOCIMETRY, _velocimetry), ("tracking", real.TRACKING, _tracking))
+    for name, experiment, drawn in figures:
         data = real.load(results.folder, experiment)
         made.append(Omitted(name, f"{data} ({COMMANDS[experiment]})", "real") if isinstance(data, str) else drawn(data))
     return made
@@ -73,8 +71,7 @@ def _field(axes: Axes, data: real.RealData, name: str) -> None:
     axes.set_aspect("equal")
     axes.set_ylim(max(axes.get_ylim()), min(axes.get_ylim()))
     axes.grid(False)
-    axes.set_title(NAMES[name])
-    axes.set_xlabel("x [pixels]")
+    axes.set(title=NAMES[name], xlabel="x [pixels]")
 
 
 def _tracking(data: real.RealData) -> Result:
@@ -98,8 +95,7 @@ def _tracking(data: real.RealData) -> Result:
         if name == case:
             image.plot(own["x"], own["y"], color="#56b4e9", linewidth=0.8)
         axes.plot(own["frame"], own["error"], color=colour, linewidth=1, label=name)
-    axes.set_xlabel("Frame")
-    axes.set_ylabel("Error [pixels]")
+    axes.set(xlabel="Frame", ylabel="Error [pixels]")
     axes.set_ylim(bottom=0)
     axes.legend()
     dataset = data.datasets()[0] if data.datasets() else {}

@@ -7,7 +7,8 @@ import pandas as pd
 from plots import style
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _cells, _ratios
-from plots.tidy import PROBLEM, ResultSet, best_parameters
+from plots.metrics import geometric_mean
+from plots.tidy import PROBLEM, ResultSet, best_parameters, passed
 
 ORDER = 85
 TITLE = "Transforms inside kernels"
@@ -15,8 +16,7 @@ TITLE = "Transforms inside kernels"
 
 def draw(results: ResultSet) -> list[Result]:
     """One grid: variants x problems, time over that of the fastest variant on the problem."""
-    points = results.feeding("in_kernel")
-    points = best_parameters(points[(points["outcome"] == "passed") & (points["mode"] == "stream")])
+    points = best_parameters(passed(results.feeding("in_kernel"), mode="stream"))
     fastest = points.groupby(PROBLEM, as_index=False).agg(least=("compute_us", "min"), variants=("variant", "nunique"))
     lines = points.merge(fastest[fastest["variants"] > 1], on=PROBLEM)
     if lines.empty:
@@ -39,11 +39,9 @@ def draw(results: ResultSet) -> list[Result]:
 
 def _means(lines: pd.DataFrame) -> str:
     """`name 1.25x, 3 of 14; ...`, the smallest mean first."""
-    found = sorted(
-        (
-            _ratios.middle(own),
-            f"{style.label(variant)} {_ratios.middle(own):.2f}x, {int((own['ratio'] == 1).sum())} of {len(own)}",
-        )
-        for variant, own in lines.groupby("variant")
-    )
-    return "; ".join(text for _, text in found)
+    found = []
+    for variant, own in lines.groupby("variant"):
+        mean = geometric_mean(own["ratio"])
+        text = f"{style.label(variant)} {mean:.2f}x, {int((own['ratio'] == 1).sum())} of {len(own)}"
+        found.append((mean, text))
+    return "; ".join(text for _, text in sorted(found))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _cells, _ratios
+from plots.metrics import geometric_mean
 from plots.tidy import ResultSet
 
 ORDER = 70
@@ -12,7 +13,6 @@ MODES = {"graph": "replay of a graph", "latency": "a wait after each launch"}
 
 
 def draw(results: ResultSet) -> list[Result]:
-    """One figure: a panel per mode, variants x problems."""
     points = results.feeding("replay")
     found = {mode: _ratios.ratios(points, mode) for mode in MODES}
     found = {mode: lines for mode, lines in found.items() if len(lines)}
@@ -20,7 +20,7 @@ def draw(results: ResultSet) -> list[Result]:
         reason = "no variant measured in the modes stream and graph or latency (experiment modes)"
         return [Omitted("replay", reason, "beyond")]
     means = "; ".join(
-        f"{mode} ({MODES[mode]}): geometric mean {_ratios.middle(lines):.2f}x" for mode, lines in found.items()
+        f"{mode} ({MODES[mode]}): geometric mean {geometric_mean(lines['ratio']):.2f}x" for mode, lines in found.items()
     )
     panels = [_ratios.panel(lines, f"{mode} / stream") for mode, lines in found.items()]
     return [

@@ -92,20 +92,9 @@ def _arrows(axes: Axes, pattern: pd.DataFrame, scale: float, shape: tuple[int, .
     factor = float(f"{0.1 * max(shape) / (longest * scale):.1g}") if longest > 0 else 1.0
     y, x = pattern["centre_y"].to_numpy(float) * scale, pattern["centre_x"].to_numpy(float) * scale
     length = factor * scale
-    arrows = axes.quiver(
-        x,
-        y,
-        dx * length,
-        dy * length,
-        angles="xy",
-        scale_units="xy",
-        scale=1.0,
-        color="#ffd23f",
-        width=0.007,
-        headwidth=3.6,
-        headlength=4.0,
-        headaxislength=3.6,
-    )
+    place = {"angles": "xy", "scale_units": "xy", "scale": 1.0}
+    head = {"headwidth": 3.6, "headlength": 4.0, "headaxislength": 3.6}
+    arrows = axes.quiver(x, y, dx * length, dy * length, color="#ffd23f", width=0.007, **place, **head)
     arrows.set_path_effects([withStroke(linewidth=1.6, foreground="black")])
     return factor
 
@@ -120,30 +109,21 @@ def _errors(axes: Axes, known: pd.DataFrame) -> None:
         look = style.look(variant, "", precision)
         kept = np.unique(np.linspace(0, len(errors) - 1, min(len(errors), STEPS)).round().astype(int))
         errors, share = np.maximum(errors[kept], 1e-4), share[kept]
-        axes.step(
-            errors,
-            share,
-            where="post",
-            label=text,
-            color=look.colour,
-            linestyle=look.dash,
-            linewidth=max(1.0, 2.8 - 1.6 * place),  # equal curves stay visible below each other
-        )
+        width = max(1.0, 2.8 - 1.6 * place)  # equal curves stay visible below each other
+        drawn = {"color": look.colour, "linestyle": look.dash, "linewidth": width}
+        axes.step(errors, share, where="post", label=text, **drawn)
     axes.axvline(LIMIT_PX, color="#444444", linewidth=0.8, linestyle=(0, (4, 2)))
     axes.set_xscale("log")
     axes.set_ylim(0.0, 1.34)  # the legend stands above the curves
     axes.set_yticks([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
-    axes.set_xlabel("error of the displacement [pixel]")
-    axes.set_title("share of pairs below an error")
+    axes.set(xlabel="error of the displacement [pixel]", title="share of pairs below an error")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axes.legend(loc="upper left", fontsize=6.2, handlelength=2.0)
 
 
 def _cloud(axes: Axes, own: pd.DataFrame) -> None:
-    """Measured displacements as a scatter plot."""
     axes.plot(own["sub_sx"], own["sub_sy"], ".", color="#0072b2", markersize=2.5, alpha=0.6)
     axes.axhline(0.0, color="#444444", linewidth=0.6)
     axes.axvline(0.0, color="#444444", linewidth=0.6)
     axes.invert_yaxis()
-    axes.set_xlabel("displacement in x [pixel]")
-    axes.set_title("measured displacements (down: y)")
+    axes.set(xlabel="displacement in x [pixel]", title="measured displacements (down: y)")

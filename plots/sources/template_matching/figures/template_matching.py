@@ -24,6 +24,7 @@ SECTION = table.TABLE.name
 COLD = "for the problem, cold"
 COMPILED = {"for all sizes": "#bbbbbb", "for the problem, warm": "#0072b2", COLD: "#d55e00"}
 TEMPLATES = table.TEMPLATES
+MARKERS = "osv^Dx"
 MISSING = f"not measured in this set ({table.TABLE.command})"
 # Colour and hatch of a part of the time of the passes. Averages and denominators have one colour where they were measured as one.
 LOOKS = {
@@ -50,9 +51,9 @@ def _missing(name: str, what: str = "", experiment: str = "template-matching") -
 def _tiled(every: pd.DataFrame, patient: str) -> pd.DataFrame:
     """Points of the paper's passes of a patient with `tile`, the fastest first."""
     own = passes.points(every, patient)
-    return (
-        own.assign(tile=[assignments(params).get("template_tile", "") for params in own["params"]]) if len(own) else own
-    )
+    if own.empty:
+        return own
+    return own.assign(tile=[assignments(params).get("template_tile", "") for params in own["params"]])
 
 
 def _tiles(every: pd.DataFrame) -> Result:
@@ -67,7 +68,7 @@ def _tiles(every: pd.DataFrame) -> Result:
     for number, (name, own) in enumerate(found.items()):
         best = own.groupby("tile")["time_us"].min()
         ratio = [float(best[tile] / best.min()) if tile in best else np.nan for tile in tiles]
-        colour, marker = f"C{number}", "osv^Dx"[number % 6]
+        colour, marker = f"C{number}", MARKERS[number % len(MARKERS)]
         (handles[name],) = axes.plot(range(len(tiles)), ratio, color=colour, marker=marker, label=name)
         paper = table.patients()[name].tile
         if paper in tiles and not np.isnan(ratio[tiles.index(paper)]):
@@ -75,8 +76,7 @@ def _tiles(every: pd.DataFrame) -> Result:
             axes.plot(at, ratio[at], "o", color=colour, fillstyle="none", markersize=9)
         values += [one for one in ratio if not np.isnan(one)]
     axes.set_xticks(range(len(tiles)), tiles)
-    axes.set_xlabel("Main tile (rows x columns)")
-    axes.set_ylabel("Time over that of the best tile")
+    axes.set(xlabel="Main tile (rows x columns)", ylabel="Time over that of the best tile")
     _panels.log_axis(axes, np.array(values), _panels.tick_text("x"))
     _panels.legend_below(figure, handles, style.PAGE_IN)
     return Drawing(
@@ -114,13 +114,11 @@ def _speedups(results: ResultSet) -> Result:
         return _missing("speedups", f"{table.variant('tiled')} and a CPU with all threads")
     names = list(table.patients())
     places = np.arange(len(names))
+    paper = [one.speedup for one in table.patients().values()]
     kinds = {
         "with transfers": ([known[name].total if name in known else 0 for name in names], {"color": "#0072b2"}),
         "without transfers": ([known[name].compute if name in known else 0 for name in names], {"color": "#a6cee3"}),
-        "paper, with transfers": (
-            [one.speedup for one in table.patients().values()],
-            {"fill": False, "edgecolor": "#444444"},
-        ),
+        "paper, with transfers": (paper, {"fill": False, "edgecolor": "#444444"}),
     }
     figure, axes = _bar_axes(kinds)
     handles: dict[str, object] = {}
@@ -155,11 +153,9 @@ def _passes(results: ResultSet) -> Result:
     handles: dict[str, object] = {}
     base = np.zeros(len(fastest))
     for part in shown:
-        colour, hatch = LOOKS[part]
         share = 100 * np.array([own.get(part, 0.0) for own in parts])
-        handles[part] = axes.bar(
-            range(len(fastest)), share, 0.6, bottom=base, color=colour, hatch=hatch, edgecolor="white", linewidth=0.4
-        )
+        look = {**dict(zip(("color", "hatch"), LOOKS[part])), "edgecolor": "white", "linewidth": 0.4}
+        handles[part] = axes.bar(range(len(fastest)), share, 0.6, bottom=base, **look)
         base += share
     axes.set_xticks(range(len(fastest)), list(fastest))
     axes.set_ylabel("Share of the time [%]")
@@ -191,21 +187,14 @@ def _compiled(every: pd.DataFrame) -> Result:
     calls, firsts = figure.subplots(1, 2)
     figure.subplots_adjust(left=0.08, right=0.985, top=0.96, bottom=0.2, wspace=0.22)
     places = np.arange(len(best))
-    generic_us, warm_us, cold_us = (
-        np.array(times) for times in zip(*(_first_calls(*sides) for sides in best.values()))
-    )
     handles: dict[str, object] = {}
-    for side, label in enumerate(COMPILED):
-        if label == COLD:
-            continue
+    for side, label in enumerate(one for one in COMPILED if one != COLD):
         call_us = [float(one[side]["time_us"]) for one in best.values()]
         handles[label] = calls.bar(places + 0.4 * side - 0.2, call_us, 0.38, color=COMPILED[label])
-    values = (generic_us, warm_us, cold_us)
-    for number, (label, times) in enumerate(zip(COMPILED, values)):
-        handles[label] = firsts.bar(places + 0.27 * (number - 1), times / 1000, 0.25, color=COMPILED[label])
+    for number, (label, times) in enumerate(zip(COMPILED, zip(*(_first_calls(*sides) for sides in best.values())))):
+        handles[label] = firsts.bar(places + 0.27 * (number - 1), np.array(times) / 1000, 0.25, color=COMPILED[label])
     calls.set_ylabel("Time of a call [µs]")
-    firsts.set_ylabel("Plan and first call [ms]")
-    firsts.set_yscale("log")
+    firsts.set(ylabel="Plan and first call [ms]", yscale="log")
     firsts.yaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{one:g}"))
     for axes in (calls, firsts):
         axes.set_xticks(places, list(best))
@@ -245,26 +234,22 @@ def _crossover(every: pd.DataFrame) -> Result:
     ratio = (best[True] / best[False]).dropna()
     sides_of = ratio.groupby(level="shifts").transform("size")
     ratio = ratio[sides_of == sides_of.max()]  # single sizes of other searches are no curve
-    areas = sorted(ratio.index.get_level_values("shifts").unique())
-    labels = [f"{round(area**0.5)} x {round(area**0.5)} shifts" for area in areas]
-    figure, axes = _panels.curve_axes(labels)
-    handles: dict[str, object] = {}
-    for number, (area, label) in enumerate(zip(areas, labels)):
-        line = ratio.xs(area, level="shifts").sort_index()
-        (handles[label],) = axes.plot(line.index, line, color=f"C{number}", marker="osv^Dx"[number % 6], label=label)
-    axes.axhline(1, color="#777777", linewidth=0.5)
+    curves = []
+    for number, (area, line) in enumerate(ratio.groupby(level="shifts")):
+        look = {"color": f"C{number}", "marker": MARKERS[number % len(MARKERS)]}
+        curves.append((f"{round(area**0.5)} x {round(area**0.5)} shifts", line.droplevel("shifts").sort_index(), look))
     sides = sorted(map(int, ratio.index.get_level_values("left_rows").unique()))
-    _panels.log_ticks(axes, sides, [str(side) for side in sides])
-    axes.set_xlabel("Side of the template [pixels]")
-    axes.set_ylabel("Sums of products over transform")
-    _panels.log_axis(axes, ratio.to_numpy(dtype=float), _panels.tick_text("x"))
-    _panels.legend_below(figure, handles, style.PAGE_IN)
+    ticks = {side: str(side) for side in sides}
+    across, up = "Side of the template [pixels]", "Sums of products over transform"
+    figure = _panels.curve_chart(curves, ticks, across, up, "x")
+    figure.axes[0].axhline(1, color="#777777", linewidth=0.5)
+    labels = ", ".join(label for label, _, _ in curves)
     return Drawing(
         name=f"{SECTION}_crossover",
         title=f"{TITLE}: where a transform overtakes sums of products",
         caption=f"Time of the fastest of {', '.join(sums)} over that of {transform}, one template, zncc, fastest point of each. Above 1 the "
         "transform is faster.",
-        alt=f"Line chart: ratio of times against the side of the template; curves: {', '.join(labels)}.",
+        alt=f"Line chart: ratio of times against the side of the template; curves: {labels}.",
         figure=figure,
         section=SECTION,
     )

@@ -59,12 +59,9 @@ def draw(results: ResultSet) -> list[Result]:
 def _verdicts(dataset: dict[str, Any]) -> str:
     """Whether the variants agree with float64, in a sentence."""
     count, wrong = len(dataset["variants"]), sum(one["wrong"] + one["missed"] > 0 for one in dataset["variants"])
-    agree = "All" if not wrong else f"{count - wrong} of"
-    return (
-        f"{agree} {count} variants and precisions agree with float64."
-        if count > 1
-        else ("It agrees with float64." if not wrong else "It differs from float64.")
-    )
+    if count > 1:
+        return f"{f'{count - wrong} of' if wrong else 'All'} {count} variants and precisions agree with float64."
+    return "It differs from float64." if wrong else "It agrees with float64."
 
 
 def _time(previews: dict[str, np.ndarray], dataset: dict[str, Any], count: int) -> np.ndarray:
@@ -91,8 +88,7 @@ def _scores(axes: Axes, previews: dict[str, np.ndarray], dataset: dict[str, Any]
     scores = np.asarray(previews["scores"], float)
     axes.plot(_time(previews, dataset, len(scores)), scores, color=FOUND, linewidth=0.6)
     _limits(axes, dataset)
-    axes.set_ylabel("score [MAD]")
-    axes.set_xlabel("time [s]")
+    axes.set(ylabel="score [MAD]", xlabel="time [s]")
 
 
 def _limits(axes: Axes, dataset: dict[str, Any]) -> None:
@@ -103,22 +99,12 @@ def _limits(axes: Axes, dataset: dict[str, Any]) -> None:
 def _events(axes: Axes, rows: Any, dataset: dict[str, Any]) -> None:
     for found, colour, fill, label in ((1, FOUND, "full", "detected"), (0, MISSED, "none", "not detected")):
         own = rows[rows["found"] == found]
-        axes.plot(
-            own["amplitude"],
-            own["mads"],
-            "o",
-            color=colour,
-            fillstyle=fill,
-            markersize=2.6,
-            markeredgewidth=0.6,
-            label=label,
-        )
+        look = {"color": colour, "fillstyle": fill, "markersize": 2.6, "markeredgewidth": 0.6}
+        axes.plot(own["amplitude"], own["mads"], "o", label=label, **look)
     _limits(axes, dataset)
     axes.set_xscale("log")
     ticks = [0.1, 0.3, 1, 3]
     axes.set_xticks(ticks, [f"{one:g}" for one in ticks])
     axes.minorticks_off()
-    axes.set_xlabel("amplitude over the noise")
-    axes.set_ylabel("score [MAD]")
-    axes.set_title("all planted earthquakes")
+    axes.set(xlabel="amplitude over the noise", ylabel="score [MAD]", title="all planted earthquakes")
     axes.legend(loc="upper left")

@@ -13,7 +13,7 @@ from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _cells, _panels
 from plots.metrics import METRICS, si_time
 from plots.sources.time_series.tables import time_series
-from plots.tidy import ResultSet
+from plots.tidy import ResultSet, select
 
 ORDER = 90
 TITLE = "Time series"
@@ -29,12 +29,10 @@ PREFIX = "timeseries-"  # of nearly every variant of the map
 
 @lru_cache(maxsize=1)
 def sweeps() -> dict[str, dict[str, Any]]:
-    """The sweeps by key."""
     return dict(folders.part("time_series", "figures")["drawn_by"]["time_series"])
 
 
 def kind(variant: str, family: str, precision: str) -> str:
-    """One of KINDS."""
     if style.is_transform(variant, family):
         return "transform"
     return "tensor cores" if precision in TENSOR else "direct"
@@ -48,8 +46,7 @@ def draw(results: ResultSet) -> list[Result]:
 
 def _sweep(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
     name = f"time_series_{key}"
-    for column, value in spec["fixed"].items():
-        points = points[points[column] == value]
+    points = select(points, **spec["fixed"])
     # A variant of one point only, as of Table 2, is no curve.
     curve = ["variant", "family", "precision"]
     points = points[points.groupby(curve)[spec["x"]].transform("nunique") > 1]
@@ -57,26 +54,19 @@ def _sweep(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
         return Omitted(name, MISSING.format("time-series"), SECTION)
     metric = METRICS[spec["metric"]]
     points = points.assign(y=metric.of(points)).sort_values(spec["x"])
-    curves = list(points.groupby(curve, sort=True))
-    labels = [style.label(variant, precision) for (variant, _, precision), _ in curves]
-    figure, axes = _panels.curve_axes(labels)
-    handles: dict[str, object] = {}
-    for label, ((variant, family, precision), own) in zip(labels, curves):
-        look = style.look(variant, family, precision)
-        drawn = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": label}
-        (handles[label],) = axes.plot(own[spec["x"]], own["y"], **drawn)
+    curves = [
+        (style.label(variant, precision), own.set_index(spec["x"])["y"], style.look(variant, family, precision).line())
+        for (variant, family, precision), own in points.groupby(curve, sort=True)
+    ]
+    labels = ", ".join(label for label, _, _ in curves)
     measured = sorted(map(int, points[spec["x"]].unique()))
-    _panels.log_ticks(axes, measured, [f"{one / 1e6:g} M" if one >= 1e6 else f"{one:,}" for one in measured])
-    axes.set_xlabel(LABELS[spec["x"]])
-    axes.set_ylabel(metric.axis_label)
-    _panels.log_axis(axes, points["y"].to_numpy(dtype=float), _panels.tick_text(metric.unit))
-    _panels.legend_below(figure, handles, style.PAGE_IN)
+    ticks = {one: f"{one / 1e6:g} M" if one >= 1e6 else f"{one:,}" for one in measured}
     return Drawing(
         name=name,
         title=f"{TITLE}: {spec['title'].lower()}",
         caption=f"{metric.label} against {LABELS[spec['x']].lower()}. {spec['caption']} Each variant has its fastest parameters at each point.",
-        alt=f"Line chart: {metric.label.lower()} against {LABELS[spec['x']].lower()}; curves: {', '.join(labels)}.",
-        figure=figure,
+        alt=f"Line chart: {metric.label.lower()} against {LABELS[spec['x']].lower()}; curves: {labels}.",
+        figure=_panels.curve_chart(curves, ticks, LABELS[spec["x"]], metric.axis_label, metric.unit),
         section=SECTION,
     )
 
@@ -100,14 +90,9 @@ def _map(points: pd.DataFrame) -> Result:
             short = style.label(row["variant"]).removeprefix(PREFIX)
             text = f"{short}\n{si_time(row['compute_us'] * 1e-6)}"
             cells[str(row["templates"]), str(row["samples"])] = _cells.Cell(text, KINDS[of], HATCHES[of])
-        panels.append(
-            _cells.Panel(
-                f"{one if len(may) == 1 else f'{one} or {time_series.GRADE}'}: templates (down), samples (across)",
-                [str(n) for n in templates],
-                [str(t) for t in samples],
-                cells,
-            )
-        )
+        named = one if len(may) == 1 else f"{one} or {time_series.GRADE}"
+        title = f"{named}: templates (down), samples (across)"
+        panels.append(_cells.Panel(title, list(map(str, templates)), list(map(str, samples)), cells))
     return Drawing(
         name=name,
         title=f"{TITLE}: which kind of algorithm is fastest",
