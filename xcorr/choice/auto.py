@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from xcorr.choice import plans, speeds, table
 from xcorr.choice.by_data import by_data, sides_of
@@ -22,6 +22,8 @@ from xcorr.problem import Problem
 
 # Longest time by definition in place of an FFT that would lose the small outputs.
 FEASIBLE_US = 60e6
+
+T = TypeVar("T", Predicted, Estimate)
 
 
 @dataclass(frozen=True)
@@ -49,63 +51,65 @@ def ordered(problem: Problem, sources: Iterable[Source]) -> list[Source]:
     return sorted(sources, key=reach)
 
 
-def pick(
-    problem: Problem, source: Source, fits: Callable[[Point], str], plan_us: Callable[[Point], float] = lambda _: 0.0
-) -> Choice | None:
-    """The fastest predicted point with its plan that fits, else None. `fits`: "" or the reason why a point does not fit;
-    `plan_us`: the call's share of its plan."""
-
-    def total(one: Predicted) -> float:
-        return one.us + plan_us(one.point)
-
-    ranked = sorted(predict(problem, source.times), key=total)
-    for place, best in enumerate(ranked):
-        if fits(best.point):
-            continue
-        others = (one for one in ranked[place + 1 :] if one.point[0] != best.point[0])
-        second = next(others, None)
-        rival = f"; next {second.point[0]} at {total(second) / total(best):.2f} x" if second else ""
-        return Choice(*best.point, best.us, f"{rests_on(problem, source.times, best)}; {source.where}{rival}")
-    return None
-
-
-def by_rule(
-    problem: Problem,
-    variants: Iterable[Variant],
-    machine: Mapping[str, Any],
+def _fastest(
+    known: Iterable[T],
     fits: Callable[[Point], str],
-    plan_us: Callable[[Point], float] = lambda _: 0.0,
-) -> Choice | None:
-    """The shortest time with its plan by the speeds of speeds.toml. Equally fast points keep their order."""
-    shipped, cores = speeds.shipped(), max(1, int(machine.get("cores") or 1))
-    timed = [
-        (speeds.launch_s(shipped, variant, params, problem, cores), variant.id, params)
-        for variant in variants
-        for params in variant.points
-    ]
-    for seconds, *point in sorted(timed, key=lambda one: 1e6 * one[0] + plan_us((one[1], one[2]))):
-        if not fits((point[0], point[1])):
-            why = f"nothing was measured; by rule, {seconds * 1e6:.3g} us at the speeds of xcorr/choice/speeds.toml"
-            return Choice(point[0], point[1], seconds * 1e6, why)
-    return None
+    plan_us: Callable[[Point], float],
+    rival_fits: Callable[[Point], str] = lambda _: "",
+) -> tuple[T, str] | None:
+    """The fastest with its plan that fits, and words about the next variant; None if none fits. Equal times keep their order."""
 
-
-def _first_that_fits(
-    known: Sequence[Estimate], fits: Callable[[Point], str], plan_us: Callable[[Point], float]
-) -> Choice | None:
-    """The fastest estimate with its plan that fits, and the next variant. Equal times keep the order of `known`."""
-
-    def total(one: Estimate) -> float:
+    def total(one: T) -> float:
         return one.us + plan_us(one.point)
 
     ranked = sorted(known, key=total)
     for place, best in enumerate(ranked):
         if not fits(best.point):
-            others = (one for one in ranked[place + 1 :] if one.point[0] != best.point[0] and not fits(one.point))
+            others = (one for one in ranked[place + 1 :] if one.point[0] != best.point[0] and not rival_fits(one.point))
             second = next(others, None)
-            rival = f"; next {second.point[0]} at {total(second) / total(best):.2f} x" if second else ""
-            return Choice(*best.point, best.us, best.why + rival)
+            return best, f"; next {second.point[0]} at {total(second) / total(best):.2f} x" if second else ""
     return None
+
+
+def pick(
+    problem: Problem, source: Source, fits: Callable[[Point], str], plan_us: Callable[[Point], float] = lambda _: 0.0
+) -> Choice | None:
+    """The fastest predicted point with its plan that fits, else None. `fits`: "" or the reason why a point does not fit;
+    `plan_us`: the call's share of its plan."""
+    found = _fastest(predict(problem, source.times), fits, plan_us)
+    if found is None:
+        return None
+    best, rival = found
+    return Choice(*best.point, best.us, f"{rests_on(problem, source.times, best)}; {source.where}{rival}")
+
+
+def by_rule(
+    problem: Problem,
+    variants: Iterable[Variant],
+    cores: int,
+    fits: Callable[[Point], str],
+    plan_us: Callable[[Point], float],
+) -> Choice | None:
+    """The shortest time with its plan by the speeds of speeds.toml."""
+    shipped = speeds.shipped()
+    timed = (
+        Predicted((one.id, params), 1e6 * speeds.launch_s(shipped, one, params, problem, cores), 0.0)
+        for one in variants
+        for params in one.points
+    )
+    found = _fastest(timed, fits, plan_us)
+    if found is None:
+        return None
+    why = f"nothing was measured; by rule, {found[0].us:.3g} us at the speeds of xcorr/choice/speeds.toml"
+    return Choice(*found[0].point, found[0].us, why)
+
+
+def _first_that_fits(
+    known: Iterable[Estimate], fits: Callable[[Point], str], plan_us: Callable[[Point], float]
+) -> Choice | None:
+    """The fastest estimate with its plan that fits, and the next variant that does."""
+    found = _fastest(known, fits, plan_us, fits)
+    return found and Choice(*found[0].point, found[0].us, found[0].why + found[1])
 
 
 def _special(here: Sequence[Variant], fits: Callable[[Point], str]) -> list[Variant]:
@@ -131,7 +135,8 @@ class Auto:
         self._variants = [Variant.from_list(one) for one in library.variants() if one["backend"] == backend]
         self._outdated = table.outdated(self._machine["machine_key"], results)
         self._sources: dict[str, list[Source]] = {}  # by precision
-        self._known: dict[tuple[Problem, str, float, bool], Choice] = {}
+        self._known: dict[tuple[Problem, str, float, tuple[str, ...]], Choice | None] = {}
+        self._cores = max(1, int(self._machine.get("cores") or 1))
 
     def choose(self, asked: Problem, precision: str = "fp32", risk: str = "", *, calls: float | None = None) -> Choice:
         """The choice for a problem. UserError if no variant of the build computes it. `calls`: replaces the number of the class.
@@ -143,17 +148,23 @@ class Auto:
         if asked.is_plain and not self._knows(asked, precision):  # same=yes takes as long as two arrays
             problem = replace(asked, fields=PLAIN)
         served = self._calls if calls is None else calls
-        place = problem, precision, served
-        if (*place, False) not in self._known:
-            self._known[(*place, False)] = self._must_choose(asked, problem, precision, served)
-        fastest = self._known[(*place, False)]
+
+        def of_classes(*classes: str) -> Choice | None:
+            place = problem, precision, served, classes
+            if place not in self._known:
+                self._known[place] = self._choose(asked, *place)
+            return self._known[place]
+
+        fastest = of_classes("definition", "fft")
+        if fastest is None:
+            raise UserError(
+                f"device {self._device}: no variant of this build computes {problem.id} in {precision} there; "
+                "choose another --device or --precision"
+            )
         if not risk or not self.is_fft(fastest.variant):
             return fastest
-        if (*place, True) not in self._known:
-            known = self._choose(asked, problem, precision, served, ("definition",))
-            self._known[(*place, True)] = known or replace(fastest, us=math.inf)
-        exact = self._known[(*place, True)]
-        if exact.us <= FEASIBLE_US:
+        exact = of_classes("definition")
+        if exact and exact.us <= FEASIBLE_US:
             return replace(exact, why=f"{exact.why}; no FFT: {risk}")
         way_out = f"no variant by definition computes it within {FEASIBLE_US * 1e-6:g} s"
         return replace(fastest, warning=f"{risk}; {way_out}")
@@ -177,15 +188,6 @@ class Auto:
     def is_fft(self, variant: str) -> bool:
         """Whether the variant is FFT-based."""
         return any(one.id == variant and one.algorithm_class == "fft" for one in self._variants)
-
-    def _must_choose(self, asked: Problem, problem: Problem, precision: str, calls: float) -> Choice:
-        choice = self._choose(asked, problem, precision, calls, ("definition", "fft"))
-        if choice is None:
-            raise UserError(
-                f"device {self._device}: no variant of this build computes {problem.id} in {precision} there; "
-                "choose another --device or --precision"
-            )
-        return choice
 
     def _choose(
         self, asked: Problem, problem: Problem, precision: str, calls: float, classes: Sequence[str]
@@ -212,10 +214,9 @@ class Auto:
         else:
             known = ordered(problem, self._known_to(problem, here, precision, fits))
             found = (pick(problem, source, fits, plan_us) for source in known)
-            choice = next(filter(None, found), None) or by_rule(problem, here, self._machine, fits, plan_us)
-        if choice:
-            choice = replace(choice, why=choice.why + plans.text_of(calls))
-        return replace(choice, why=f"{choice.why}; {self._outdated}") if choice and self._outdated else choice
+            choice = next(filter(None, found), None) or by_rule(problem, here, self._cores, fits, plan_us)
+        told = plans.text_of(calls) + f"; {self._outdated}" * bool(self._outdated)
+        return choice and replace(choice, why=choice.why + told)
 
     def _refusal(self, problem: Problem, point: Point, precision: str) -> str:
         """Reason why the point cannot compute the problem on this device, else ""."""
@@ -256,8 +257,7 @@ class Auto:
                 near = reached(in_known_form(problem, source.times), source.times)
                 told = "" if near else f"nothing near was measured with {fields}; "
                 return replace(choice, why=f"{told}{choice.why}; {source.where}")
-        cores = max(1, int(self._machine.get("cores") or 1))
-        choice = _first_that_fits(by_speeds(problem, special or here, cores), fits, plan_us)
+        choice = _first_that_fits(by_speeds(problem, special or here, self._cores), fits, plan_us)
         return choice and replace(choice, why=f"nothing was measured; by rule with {fields}, {choice.why}")
 
     def _known_to(

@@ -6,8 +6,9 @@ If the conversion to float32 loses too much (xcorr/native/conversion.py), auto t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from xcorr.native import conversion
 from xcorr.native.arrays import Windows, check_type
 from xcorr.native.conversion import Converted, Loss
 from xcorr.native.precisions import scalar_type
+from xcorr.native.stream import Job
 from xcorr.problem import Problem
 
 FLAT = (
@@ -108,36 +110,49 @@ def by_data(
     device: str,
     feasible_us: float,
 ) -> Any:
-    """The choice of `auto` (an xcorr.choice.auto.Auto) for these numbers. `precision` None: fp32, or fp64 if float32 has too few
-    digits, the score does not change with an offset, and fp64 takes at most `feasible_us`."""
-    facts = library.describe(problem)
+    """The choice of `auto` (an xcorr.choice.auto.Auto) for these numbers. `precision` None: fp32, or fp64 as in `converted`, where it
+    takes at most `feasible_us`."""
     asked = precision or "fp32"
-    choice = auto.choose(problem, asked)
-    made = [side.converted(problem, scalar_type(asked)) for side in sides]
-    cost, notes = Cost.of(problem, facts, sides, made), []
-    if cost.loss:
-        wider = None
-        if precision is None and conversion.is_offset_free(problem.fields):
-            wider = fp64_of(lambda: auto.choose(problem, "fp64"), feasible_us)
-        if wider is not None:
-            asked, choice = "fp64", wider
-            made = [side.converted(problem, np.float64) for side in sides]
-        else:
-            notes.append(cost.warning(problem))
-        notes += [FLAT] * cost.loss.flat
-    if auto.is_fft(choice.variant):
-        risk = fft_range.risk(problem, facts.max_overlap, made[0].stack, made[1].stack, asked, device)
-        if risk:
-            choice = auto.choose(problem, asked, risk)
-            notes += [choice.warning] * bool(choice.warning)
-    why = f"{choice.why}; fp64: {cost.text}" if asked == "fp64" and precision is None else choice.why
-    return replace(choice, why=why, precision=asked, warning="; ".join(notes))
+    auto.choose(problem, asked)  # refuses before anything is converted
+    wider = partial(fp64_of, partial(auto.choose, problem, "fp64"), feasible_us) if precision is None else None
+    stacks, cost, in_fp64 = converted(library, problem, sides, scalar_type(asked), wider)
+    job = Job("", "", "fp64" if in_fp64 else asked, device)
+    return settled(library, problem, cost, stacks, job, partial(auto.choose, problem, job.precision))
 
 
-def fp64_of(choose: Any, feasible_us: float) -> Any:
-    """The choice in fp64, None if there is none or it takes too long."""
+def fp64_of(choose: Callable[[], Any], feasible_us: float) -> Any:
+    """What `choose` gives in fp64, None if there is nothing or it takes too long."""
     try:
         choice = choose()
     except (UserError, LibraryError):
         return None
     return choice if choice.us <= feasible_us else None
+
+
+def converted(
+    library: Any, problem: Problem, sides: tuple[Side, Side], scalar: type, wider: Callable[[], Any] | None
+) -> tuple[list[NDArray[Any]], Cost, Any]:
+    """Both stacks in `scalar`, what that cost, and None. In float64, with what `wider` gives, if float32 has too few digits, the
+    score does not change with an offset, and `wider` gives something."""
+    made = [side.converted(problem, scalar) for side in sides]
+    cost = Cost.of(problem, library.describe(problem), sides, made)
+    found = wider() if cost.loss and wider and conversion.is_offset_free(problem.fields) else None
+    if found:
+        made = [side.converted(problem, np.float64) for side in sides]
+    return [one.stack for one in made], cost, found
+
+
+def settled(
+    library: Any, problem: Problem, cost: Cost, stacks: Sequence[NDArray[Any]], job: Job, choose: Callable[[str], Any]
+) -> Any:
+    """The choice for converted stacks. `choose` gives it for a risk (fft_range.risk) or ""; `job`: precision and device."""
+    choice, notes = choose(""), []
+    if cost.loss and job.precision != "fp64":
+        notes.append(cost.warning(problem))
+    notes += [FLAT] * cost.loss.flat
+    if library.variant(choice.variant)["algorithm_class"] == "fft":
+        most = library.describe(problem).max_overlap
+        choice = choose(fft_range.risk(problem, most, stacks[0], stacks[1], job.precision, job.device))
+    notes += [choice.warning] * bool(choice.warning)
+    why = f"{choice.why}; fp64: {cost.text}" if cost.loss and job.precision == "fp64" else choice.why
+    return replace(choice, why=why, precision=job.precision, warning="; ".join(notes))

@@ -45,7 +45,9 @@ def estimates(
     predicted = predict(problem, times, can)
     own = {one.point[0] for one in predicted}
     if not reached(problem, times):
-        own = {one.id for one in variants if one.id in own and _is_nearer_than_surface(one.id, problem, times)}
+        bases = _bases(problem, times)  # with such fields the variant must be measured at least as near as its surface
+        own &= {one.id for one in variants}
+        own = {one for one in own if _nearest(one, [problem], times) <= _nearest(one, bases, times)}
     found = [Estimate(one.point, one.us, rests_on(problem, times, one)) for one in predicted if one.point[0] in own]
     surfaces = _surfaces(problem, times, {one.id: one for one in variants})
     for variant in variants:
@@ -86,11 +88,6 @@ def in_known_form(problem: Problem, times: Times) -> Problem:
     )
 
 
-def _is_nearer_than_surface(variant: str, problem: Problem, times: Times) -> bool:
-    """Whether the variant was measured with such fields at least as near as its surface."""
-    return _nearest(variant, [problem], times) <= _nearest(variant, _bases(problem, times), times)
-
-
 def _nearest(variant: str, problems: Sequence[Problem], times: Times) -> float:
     """Octaves of data from one of the problems to the nearest measurement of the variant, else inf."""
     pairs = ((one, near) for one in problems for near in neighbours(one, times))
@@ -117,21 +114,17 @@ def _surfaces(problem: Problem, times: Times, variants: Mapping[str, Variant]) -
     """Time of the surface and its source by point; at (variant, "") of the variant's fastest point."""
     found: dict[Point, tuple[float, str]] = {}
     for base in _bases(problem, times):
-        seen: set[str] = set()
-        for one in predict(base, times):
+        for one in reversed(predict(base, times)):  # the fastest of a variant and the better base come last
             variant, us = variants.get(one.point[0]), one.us
             why = rests_on(base, times, one)
-            work = _work_ratio(problem, base, variant)
-            if work != 1:
+            works = [speeds.work_of(one, variant.algorithm_class) for one in (problem, base) if variant is not None]
+            if works and works[0] != works[1]:
+                work = works[0] / works[1]
                 us, why = us * work, f"{why}, times {work:.2g} for the work with boundary {problem.fields.boundary}"
             if variant is not None and problem.fields.score_kind in NORMALISED and base.fields.score_kind == "product":
                 us = speeds.with_score_us(speeds.shipped(), variant, us)
                 why = f"{why}, and what score {problem.fields.score_kind} costs"
-            entry = (us, why)
-            found[one.point] = entry
-            if one.point[0] not in seen:  # the fastest of the variant, and of the better base where both have it
-                seen.add(one.point[0])
-                found[one.point[0], ""] = entry
+            found[one.point] = found[one.point[0], ""] = us, why
     return found
 
 
@@ -143,13 +136,6 @@ def _bases(problem: Problem, times: Times) -> list[Problem]:
         plain = problem.surface
     found = [plain, replace(problem.surface, fields=replace(problem.surface.fields, same="no"))]
     return [one for place, one in enumerate(found) if one not in found[:place] and neighbours(one, times)]
-
-
-def _work_ratio(problem: Problem, base: Problem, variant: Variant | None) -> float:
-    if variant is None or problem.fields.boundary == base.fields.boundary:
-        return 1.0
-    kinds = [speeds.work_of(one, variant.algorithm_class) for one in (problem, base)]
-    return kinds[0] / kinds[1]
 
 
 def _with_result(problem: Problem, variant: Variant, params: str, us: float, why: str) -> Estimate:

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from xcorr.choice import fft_range
 from xcorr.choice.auto import FEASIBLE_US, Auto, Choice
-from xcorr.choice.by_data import FLAT, Cost, Side, fp64_of
+from xcorr.choice.by_data import Side, converted, fp64_of, settled
 from xcorr.commands import autocorr, formats, matrices, peaks, piv, scored
 from xcorr.commands.formats import Header
 from xcorr.commands.memory import check_memory
 from xcorr.commands.outputs import check_finite, check_targets, find_peaks, write_peaks
-from xcorr.errors import NOTHING_WRITTEN, Parser, UserError, command
+from xcorr.errors import NOTHING_WRITTEN, Parser, UserError, command, warn
 from xcorr.files import replaced_file
-from xcorr.native import conversion, stream
+from xcorr.native import stream
 from xcorr.native.library import Description, Library
 from xcorr.problem import FORMS, Problem
 
@@ -146,95 +147,46 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     library = library or Library()
     problem = make_problem(arguments, headers[0], headers[1], scored.sides_with_nan(arguments, headers))
     facts = library.describe(problem)
-    ready = prepare(library, arguments, problem, facts)
+    ready = prepare(library, arguments, problem, facts, arguments.precision)
     check_space(arguments, headers, problem, facts, ready)
     masks = scored.read_masks(arguments, problem)
     sides = read_sides(arguments, headers, problem, masks)
     masks = {name: side.valid for name, side in zip(("left", "right"), sides) if side.valid is not None}
-    ready, inputs, cost = convert(library, arguments, problem, facts, ready, sides)
+    wider = None
+    if arguments.variant == AUTO and arguments.precision is None:
+        wider = partial(fp64_of, partial(prepare, library, arguments, problem, facts, "fp64"), FEASIBLE_US)
+    inputs, cost, in_fp64 = converted(library, problem, sides, ready.job.scalar, wider)
+    ready = in_fp64 or ready
+    for side, stack in zip(sides, inputs):
+        matrices.check_range(side.name, stack)
     if ready.job.precision == "fp64":  # surfaces may take twice as much now
         check_space(arguments, headers, problem, facts, ready)
-    job, remarks = settle(library, problem, facts, ready.job, inputs, ready.choose, cost)
-    compute(library, arguments, problem, facts, job, inputs, masks, ready.chunks, remarks)
+    choice = settled(library, problem, cost, inputs, ready.job, ready.choose)
+    ready = replace(ready, job=replace(ready.job, variant=choice.variant, params=choice.params))
+    compute(library, arguments, problem, facts, ready, inputs, masks, choice)
     return 0
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run before the data are read. Of auto the job has no variant, and `choose` gives the choice for the largest chunk once
-    the risk of the data is known (fft_range.risk). `held`: bytes of each pair of a chunk that are in memory for its output."""
+    """A run before the data are read. `choose` gives the choice for the largest chunk once the risk of the data is known
+    (fft_range.risk); until then the job of auto has no variant. `held`: bytes of each pair of a chunk that are in memory for
+    its output."""
 
     job: stream.Job
     chunks: list[stream.Chunk]
     held: int
-    choose: Callable[[str], Choice] | None = None
+    choose: Callable[[str], Choice]
+
+    @property
+    def us(self) -> float:
+        """Microseconds of the choice without a risk."""
+        return self.choose("").us
 
 
-@dataclass(frozen=True)
-class Remarks:
-    """Why auto chose the variant, and what the user must know of its values; empty where there is nothing to say."""
-
-    why: str = ""
-    warning: str = ""
-
-
-def convert(
-    library: Any,
-    arguments: argparse.Namespace,
-    problem: Problem,
-    facts: Description,
-    ready: Prepared,
-    sides: tuple[Side, Side],
-) -> tuple[Prepared, tuple[NDArray[Any], NDArray[Any]], Cost]:
-    """Both stacks in the scalar type, and what that cost. auto takes fp64 where float32 costs a score that does not change
-    with an offset too much, unless the user has named a precision or nothing feasible has fp64."""
-    made = (sides[0].converted(problem, ready.job.scalar), sides[1].converted(problem, ready.job.scalar))
-    cost = Cost.of(problem, facts, sides, made)
-    if cost.loss and ready.choose and arguments.precision is None and conversion.is_offset_free(problem.fields):
-        wider = argparse.Namespace(**{**vars(arguments), "precision": "fp64"})
-        prepared: list[Prepared] = []
-
-        def fastest() -> Choice:
-            prepared.append(prepare(library, wider, problem, facts))
-            assert prepared[0].choose is not None
-            return prepared[0].choose("")
-
-        if fp64_of(fastest, FEASIBLE_US) is not None:
-            ready = prepared[0]
-            made = (sides[0].converted(problem, np.float64), sides[1].converted(problem, np.float64))
-    for side, one in zip(sides, made):
-        matrices.check_range(side.name, one.stack)
-    return ready, (made[0].stack, made[1].stack), cost
-
-
-def settle(
-    library: Any,
-    problem: Problem,
-    facts: Description,
-    job: stream.Job,
-    inputs: tuple[NDArray[Any], NDArray[Any]],
-    choose: Callable[[str], Choice] | None,
-    cost: Cost,
-) -> tuple[stream.Job, Remarks]:
-    """The job, now that the data are known: auto takes no FFT where their range would cost it the small outputs."""
-    name = choose("").variant if choose else job.variant
-    risk, notes = "", []
-    if library.variant(name)["algorithm_class"].startswith("fft"):
-        risk = fft_range.risk(problem, facts.max_overlap, *inputs, job.precision, job.device)
-    if cost.loss and job.precision != "fp64":
-        notes.append(cost.warning(problem))
-    notes += [FLAT] * cost.loss.flat
-    if choose is None:
-        if risk:
-            notes.append(risk + "; --variant auto takes one by definition where that is feasible")
-        return job, Remarks(warning="; ".join(notes))
-    choice = choose(risk)
-    notes += [choice.warning] * bool(choice.warning)
-    why = f"{choice.why}; fp64: {cost.text}" if cost.loss and job.precision == "fp64" else choice.why
-    return replace(job, variant=choice.variant, params=choice.params), Remarks(why, "; ".join(notes))
-
-
-def prepare(library: Any, arguments: argparse.Namespace, problem: Problem, facts: Description) -> Prepared:
+def prepare(
+    library: Any, arguments: argparse.Namespace, problem: Problem, facts: Description, precision: str | None
+) -> Prepared:
     """The variant asked for with its default precision and parameters, and the chunks; or what auto needs.
 
     Where the variant writes the records of the result itself, no surface is made, and chunks are as large as their matrices
@@ -243,19 +195,25 @@ def prepare(library: Any, arguments: argparse.Namespace, problem: Problem, facts
     limit = arguments.chunk_mib << 20
     if arguments.variant != AUTO:
         job = named_job(library.variant(arguments.variant), arguments)
-        return Prepared(
-            job, *stream.chunks_of(problem, facts, job, limit, stream.writes_itself(library, job.variant, problem))
-        )
+        records = stream.writes_itself(library, job.variant, problem)
+
+        def named(risk: str) -> Choice:
+            told = f"{risk}; --variant auto takes one by definition where that is feasible" if risk else ""
+            return Choice(job.variant, job.params, 0.0, "", told)
+
+        return Prepared(job, *stream.chunks_of(problem, facts, job, limit, records), named)
     if arguments.params:
         raise UserError("--params: are of one variant, auto chooses them; name a --variant")
-    job = stream.Job(AUTO, "", arguments.precision or "fp32", arguments.device)
+    job = stream.Job(AUTO, "", precision or "fp32", arguments.device)
     known = sorted({one for variant in library.variants() for one in variant["precisions"]})
     if job.precision not in known:
         raise UserError(f"precision '{job.precision}': this build has {', '.join(known)}; choose one")
     for records in (True, False) if problem.fields.result_kind != "surface" else (False,):
         chunks, held = stream.chunks_of(problem, facts, job, limit, records)
         chooser = Auto(library, arguments.device, calls=stream.calls_of(chunks))
-        part = part_of(problem, max(chunks, key=lambda chunk: chunk.pairs))
+        largest = max(chunks, key=lambda chunk: chunk.pairs)
+        lefts, rights = (part.stop - part.start for part in (largest.lefts, largest.rights))
+        part = replace(problem, lefts=lefts, rights=rights)
         fastest = chooser.choose(part, job.precision)  # refuses before anything is read
         if not records or stream.writes_itself(library, fastest.variant, problem):
             break
@@ -264,12 +222,6 @@ def prepare(library: Any, arguments: argparse.Namespace, problem: Problem, facts
         return chooser.choose(part, job.precision, risk) if risk else fastest
 
     return Prepared(job, chunks, held, choose)
-
-
-def part_of(problem: Problem, chunk: stream.Chunk) -> Problem:
-    """The problem of a chunk."""
-    lefts, rights = (part.stop - part.start for part in (chunk.lefts, chunk.rights))
-    return replace(problem, lefts=lefts, rights=rights)
 
 
 def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.Job:
@@ -289,10 +241,9 @@ def make_problem(arguments: argparse.Namespace, left: Header, right: Header, nan
     lefts = left.shape[0] if len(left.shape) == 3 else 1
     asked = arguments.form or ("n-to-mn" if arguments.same and lefts > 1 else None)
     form = matrices.infer_form(asked, lefts, right.shape, arguments.right_order)
-    rights = int(np.prod(right.shape[:-2], dtype=object))
-    fields = scored.fields_of(arguments, nan)
     left_shape, right_shape = ((shape[-2], shape[-1]) for shape in (left.shape, right.shape))
-    return Problem(form, left_shape, right_shape, lefts, rights, arguments.window, fields)
+    fields = scored.fields_of(arguments, nan)
+    return Problem(form, left_shape, right_shape, lefts, prod(right.shape[:-2]), arguments.window, fields)
 
 
 def summary(arguments: argparse.Namespace, problem: Problem, facts: Description, job: stream.Job, why: str) -> str:
@@ -311,22 +262,18 @@ def check_space(
     arguments: argparse.Namespace, headers: Sequence[Header], problem: Problem, facts: Description, ready: Prepared
 ) -> None:
     """UserError naming the bytes where memory or disk cannot hold the run."""
-    job = ready.job
-    elements = sum(int(np.prod(header.shape, dtype=object)) for header in headers)
-    as_read = sum(int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize for header in headers)
-    chunk = max(chunk.pairs for chunk in ready.chunks) * ready.held
-    check_memory(
-        "correlation",
-        {
-            "input files": max(as_read, 8 * elements * arguments.subtract_mean),
-            "inputs": elements * np.dtype(job.scalar).itemsize,
-            "output at a time": chunk,
-        },
-    )
+    elements = sum(prod(header.shape) for header in headers)
+    as_read = sum(prod(header.shape) * header.dtype.itemsize for header in headers)
+    parts = {
+        "input files": max(as_read, 8 * elements * arguments.subtract_mean),
+        "inputs": elements * np.dtype(ready.job.scalar).itemsize,
+        "output at a time": max(chunk.pairs for chunk in ready.chunks) * ready.held,
+    }
+    check_memory("correlation", parts)
     if arguments.output is not None:
-        needed = (
-            facts.pairs * stream.pair_bytes(facts, job) if problem.fields.result == "surface" else facts.result_bytes
-        )
+        needed = facts.result_bytes
+        if problem.fields.result == "surface":
+            needed = facts.pairs * stream.pair_bytes(facts, ready.job)
         free = shutil.disk_usage(arguments.output.parent).free
         if needed > free:
             raise UserError(
@@ -363,13 +310,13 @@ def compute(
     arguments: argparse.Namespace,
     problem: Problem,
     facts: Description,
-    job: stream.Job,
-    inputs: tuple[NDArray[Any], NDArray[Any]],
+    ready: Prepared,
+    inputs: Sequence[NDArray[Any]],
     masks: dict[str, NDArray[Any]],
-    chunks: list[stream.Chunk],
-    remarks: Remarks,
+    choice: Choice,
 ) -> None:
     """Runs every chunk and writes what was asked for; files appear when all is done."""
+    job = ready.job
     found: list[peaks.Peaks] = []
     origin = (facts.sy0, facts.sx0)
     records = None if problem.fields.result == "surface" else scored.Records(problem, arguments.allow_nonfinite)
@@ -381,7 +328,7 @@ def compute(
                 "shape": facts.out_shape,
             }
             np.lib.format.write_array_header_1_0(output, header)
-        results = stream.run_chunks(library, problem, job, *inputs, chunks, masks=masks)
+        results = stream.run_chunks(library, problem, job, inputs[0], inputs[1], ready.chunks, masks=masks)
         with tqdm(total=facts.pairs, unit="pair", disable=True if arguments.quiet else None, leave=False) as bar:
             for chunk, out in results:
                 if records is not None:
@@ -393,7 +340,7 @@ def compute(
                         check_finite(out, chunk.first)
                     output.write(out.data.cast("B"))
                 if chunk.first == 0 and not arguments.quiet:  # later than any refusal
-                    text = summary(arguments, problem, facts, job, remarks.why)
+                    text = summary(arguments, problem, facts, job, choice.why)
                     bar.write(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)
                 bar.update(chunk.pairs)
         if output is not None and records is not None:
@@ -402,8 +349,8 @@ def compute(
         records.write_table(arguments.peaks)
     elif arguments.peaks is not None:
         write_peaks(arguments.peaks, problem, peaks.concatenate(found))
-    if remarks.warning:  # of the values: --quiet does not silence it
-        print(f"warning: {job.variant}: {remarks.warning}", file=sys.stderr)
+    if choice.warning:  # of the values: --quiet does not silence it
+        warn(f"{job.variant}: {choice.warning}")
 
 
 def print_variants(variants: list[dict[str, Any]]) -> None:
