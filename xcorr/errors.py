@@ -82,11 +82,8 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 def choose(what: str, names: Iterable[str], valid: Iterable[str]) -> list[str]:
     """`names` in order, without repetition. UserError for an unknown name."""
-    known = list(valid)
-    chosen: list[str] = []
-    for name in names:
+    known, chosen = list(valid), list(dict.fromkeys(names))
+    for name in chosen:
         if name not in known:
             raise UserError(f"{what} {name}: unknown; {nearest(name, known)}")
-        if name not in chosen:
-            chosen.append(name)
     return chosen

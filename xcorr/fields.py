@@ -9,16 +9,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
 
+import numpy as np
+
 from xcorr.errors import UserError
 
 # In the order of a problem's id and of the columns of a row.
 NAMES = ("boundary", "score", "masks", "result", "same", "views")
-BOUNDARIES = ("zero", "circular")
 SCORES = ("product", "covariance", "ncc", "zncc", "phase")
-MASKS = ("none", "left", "right", "both")
 RESULTS = ("surface", "peak", "peaks", "above", "sum")
-SAME = ("no", "yes")
-VIEWS = ("dense", "windows", "channels")
+WORDS = {
+    "boundary": ("zero", "circular"),
+    "masks": ("none", "left", "right", "both"),
+    "same": ("no", "yes"),
+    "views": ("dense", "windows", "channels"),
+}
 NORMALISED = ("ncc", "zncc")
 # The mean that a score subtracts from the elements, as Centring in harness/problem/fields.hpp.
 CENTRING = {"product": "none", "covariance": "matrix", "ncc": "none", "zncc": "overlap", "phase": "matrix"}
@@ -147,20 +151,12 @@ def canonical(name: str, text: Any) -> str:
         return _score(text)
     if name == "result":
         return _result(text)
-    known = {"boundary": BOUNDARIES, "masks": MASKS, "same": SAME, "views": VIEWS}[name]
-    return _one_of(known, name, text)
+    return _one_of(WORDS[name], name, text)
 
 
 def decimal(value: float) -> str:
     """Shortest decimal text without exponent that parses to the same number."""
-    if abs(value) >= 2**53:
-        return str(int(value))
-    text = repr(value)
-    if "e" not in text:
-        return text.removesuffix(".0")
-    digits, _, exponent = text.partition("e")
-    sign, digits = "-" * (value < 0), digits.lstrip("-").replace(".", "").rstrip("0")
-    return f"{sign}0.{'0' * (-int(exponent) - 1)}{digits}"
+    return str(int(value)) if abs(value) >= 2**53 else np.format_float_positional(value, trim="-")
 
 
 def _refuse(name: str, text: str, why: str) -> NoReturn:
@@ -192,19 +188,17 @@ def _score(text: str) -> str:
     kind, colon, argument = text.partition(":")
     _one_of(SCORES, "score", kind)
     if kind in NORMALISED:
-        example = f"{kind}:0.3, a least overlap above 0 and at most 1"
-        value = _real(argument, "score", text, example) if colon else DEFAULT_OVERLAP
-        if not 0 < value <= 1:
-            _refuse("score", text, f"out of range; write {example}")
+        value, example = DEFAULT_OVERLAP, f"{kind}:0.3, a least overlap above 0 and at most 1"
     elif kind == "phase":
-        example = "phase:0.5, an exponent of at least 0 and below 1"
-        value = _real(argument, "score", text, example) if colon else 0.0
-        if not 0 <= value < 1:
-            _refuse("score", text, f"out of range; write {example}")
+        value, example = 0.0, "phase:0.5, an exponent of at least 0 and below 1"
     elif colon:
         _refuse("score", text, f"takes no number; write {kind}")
     else:
         return kind
+    if colon:
+        value = _real(argument, "score", text, example)
+    if not (0 <= value < 1 if kind == "phase" else 0 < value <= 1):
+        _refuse("score", text, f"out of range; write {example}")
     return f"{kind}:{decimal(value)}"
 
 

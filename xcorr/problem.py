@@ -58,27 +58,26 @@ def _shape(name: str, shape: Any) -> Shape:
     return _whole(f"{name} rows", rows), _whole(f"{name} cols", cols)
 
 
-def parse_size(size: int | str, what: str = "size") -> tuple[Shape, Shape]:
+def parse_size(size: int | str) -> tuple[Shape, Shape]:
     """Left and right shape (rows, cols) of `64`, `"36x90"` or, if unequal, `"8x8:32x64"`."""
     text = str(size)
     match = _SIZE.fullmatch(text)
     if not match:
-        raise UserError(f"{what} {text}: not a size; write 64, 36x90 or LEFT:RIGHT as in 8x8:32x64")
+        raise UserError(f"size {text}: not a size; write 64, 36x90 or LEFT:RIGHT as in 8x8:32x64")
     rows, cols, right_rows, right_cols = match.groups()
     left = (int(rows), int(cols or rows))
     right = (int(right_rows), int(right_cols or right_rows)) if right_rows else left
     for number in (*left, *right):
-        _positive(number, f"{what} {text}")
+        _positive(number, f"size {text}")
     return left, right
 
 
-def parse_counts(counts: str, what: str = "counts") -> tuple[int, int]:
+def parse_counts(counts: str) -> tuple[int, int]:
     """(lefts, rights) of "8:32"; rights is the total number of right matrices."""
     match = _COUNTS.fullmatch(counts)
     if not match:
-        raise UserError(f"{what} {counts}: not counts; write LEFTS:RIGHTS as in 8:32")
-    lefts, rights = int(match[1]), int(match[2])
-    return _positive(lefts, f"{what} {counts}"), _positive(rights, f"{what} {counts}")
+        raise UserError(f"counts {counts}: not counts; write LEFTS:RIGHTS as in 8:32")
+    return _positive(int(match[1]), f"counts {counts}"), _positive(int(match[2]), f"counts {counts}")
 
 
 def format_shape(shape: Shape) -> str:
@@ -140,13 +139,8 @@ class Problem:
             )
         self._check_fields()
         rows, cols = self.output
-        elements = (
-            self.lefts * math.prod(self.left),
-            self.rights * math.prod(self.right),
-            self.pairs * rows * cols,
-            self.fmas // 8,
-        )
-        if max(elements) * 8 >= 2**63:
+        inputs = max(self.lefts * math.prod(self.left), self.rights * math.prod(self.right))
+        if 8 * max(inputs, self.pairs * rows * cols, self.fmas // 8) >= 2**63:
             raise UserError(f"problem {self.id}: its elements or FMAs overflow; use smaller sizes or counts")
 
     def _check_fields(self) -> None:

@@ -66,22 +66,20 @@ def sides_of(
 class Cost:
     """Loss by conversion of the worse side of a problem, and its name."""
 
-    side: str = ""
-    loss: Loss = Loss()
+    side: str
+    loss: Loss
 
     @classmethod
     def of(cls, problem: Problem, facts: Any, sides: tuple[Side, Side], made: Sequence[Converted]) -> Cost:
         """`facts`: Description of the problem or of a part of it."""
         shifts = range(facts.sy0, facts.sy0 + facts.out_rows), range(facts.sx0, facts.sx0 + facts.out_cols)
         window = conversion.least_overlap(problem, shifts)
-        worst = cls()
-        for side, one in list(zip(sides, made))[: 1 if problem.fields.same == "yes" else 2]:
-            found = conversion.loss(side.stack, one, problem.fields, window, side.valid, side.is_frame)
-            flat = found.flat or worst.loss.flat
-            if found.worst > worst.loss.worst:
-                worst = cls(side.name, found)
-            worst = replace(worst, loss=replace(worst.loss, flat=flat))
-        return worst
+        costs = [
+            cls(side.name, conversion.loss(side.stack, one, problem.fields, window, side.valid, side.is_frame))
+            for side, one in list(zip(sides, made))[: 1 if problem.fields.same == "yes" else 2]
+        ]
+        worst = max(costs, key=lambda one: one.loss.worst)
+        return replace(worst, loss=replace(worst.loss, flat=any(one.loss.flat for one in costs)))
 
     @property
     def text(self) -> str:

@@ -117,7 +117,7 @@ def _surfaces(problem: Problem, times: Times, variants: Mapping[str, Variant]) -
         for one in reversed(predict(base, times)):  # the fastest of a variant and the better base come last
             variant, us = variants.get(one.point[0]), one.us
             why = rests_on(base, times, one)
-            works = [speeds.work_of(one, variant.algorithm_class) for one in (problem, base) if variant is not None]
+            works = [speeds.work_of(of, variant.algorithm_class) for of in (problem, base) if variant is not None]
             if works and works[0] != works[1]:
                 work = works[0] / works[1]
                 us, why = us * work, f"{why}, times {work:.2g} for the work with boundary {problem.fields.boundary}"

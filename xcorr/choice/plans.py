@@ -14,13 +14,8 @@ SINGLE, KEPT = 1.0, math.inf  # calls that a plan serves
 
 
 def share_us(speeds: Mapping[str, Any], variant: Variant, params: str, problem: Problem, calls: float) -> float:
-    """Microseconds of the plan for each of `calls` calls."""
-    return 0.0 if calls == KEPT else plan_us(speeds, variant, params, problem) / calls
-
-
-def plan_us(speeds: Mapping[str, Any], variant: Variant, params: str, problem: Problem) -> float:
-    """Microseconds of a plan without timing (Planning::once), by `plans_once` of speeds.toml; 0 where that has no speed, since
-    such plans take microseconds."""
+    """Microseconds of a plan without timing (Planning::once) for each of `calls` calls, by `plans_once` of speeds.toml; 0 where
+    that has no speed, since such plans take microseconds."""
     known = speeds["plans_once"]
     speed = known["variants"].get(variant.id) or known.get(variant.backend, {}).get(variant.algorithm_class)
     if speed is None:
@@ -28,16 +23,12 @@ def plan_us(speeds: Mapping[str, Any], variant: Variant, params: str, problem: P
     given = assignments(params)
     for condition, us in speed.get("where", {}).items():
         if assignments(condition).items() <= given.items():
-            return float(us)
-    of_lengths = 1e6 * _lengths(problem) / float(speed["per_s"]) if "per_s" in speed else 0.0
-    return float(speed.get("us", 0)) + of_lengths
-
-
-def _lengths(problem: Problem) -> int:
-    """Sum of the lengths of the transforms of a pair."""
+            return float(us) / calls
+    lengths = sum(a + b - 1 for a, b in zip(problem.left, problem.right))  # of the transforms of a pair
     if problem.fields.boundary == "circular":
-        return sum(problem.left)
-    return sum(a + b - 1 for a, b in zip(problem.left, problem.right))
+        lengths = sum(problem.left)
+    of_lengths = 1e6 * lengths / float(speed["per_s"]) if "per_s" in speed else 0.0
+    return (float(speed.get("us", 0)) + of_lengths) / calls
 
 
 def text_of(calls: float) -> str:

@@ -133,13 +133,13 @@ def read(path: Path) -> list[dict[str, Any]]:
             one["times"] = undigest(one["times"])
         return sets
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, UserError) as error:
-        way_out = f"run {COMMAND}{option(path.parent)}"
-        raise UserError(f"{path}: not a table of times ({error or type(error).__name__}); {way_out}") from error
+        cause = f"not a table of times ({error or type(error).__name__})"
+        raise UserError(f"{path}: {cause}; {_way_out(path.parent)}") from error
 
 
-def option(folder: Path) -> str:
-    """Option of `COMMAND` for the table of the set in that folder."""
-    return f" --local {folder.name}" if folder.parent.name == "local" else ""
+def _way_out(folder: Path) -> str:
+    """The command that makes the table of the set in that folder."""
+    return f"run {COMMAND}" + (f" --local {folder.name}" if folder.parent.name == "local" else "")
 
 
 def stamp(folder: Path) -> str:
@@ -162,8 +162,8 @@ def sources(machine: Mapping[str, Any], device: str, precision: str, results: Pa
         path = results / kind / key / NAME
         for one in read(path):
             if one["machine_key"] != key:
-                way_out = f"run {COMMAND}{option(path.parent)}"
-                raise UserError(f"{path}: times of machine {one['machine_key']}, not of {key}; {way_out}")
+                wrong = f"times of machine {one['machine_key']}, not of {key}"
+                raise UserError(f"{path}: {wrong}; {_way_out(path.parent)}")
             kinds.append(kind)
             for which, times in one["times"].items():
                 for problem, found in times.items():
@@ -182,7 +182,7 @@ def outdated(key: str, results: Path) -> str:
         folder = results / kind / key
         rows = stamp(folder)
         if rows and rows not in [one.get("rows") for one in read(folder / NAME)]:
-            return f"{kind} rows of this machine have changed since {NAME} was made: run {COMMAND}{option(folder)}"
+            return f"{kind} rows of this machine have changed since {NAME} was made: {_way_out(folder)}"
     return ""
 
 

@@ -26,7 +26,7 @@ from xcorr.choice.by_data import Side, converted, fp64_of, settled
 from xcorr.commands import autocorr, formats, matrices, peaks, piv, scored
 from xcorr.commands.formats import Header
 from xcorr.commands.memory import check_memory
-from xcorr.commands.outputs import check_finite, check_targets, find_peaks, write_peaks
+from xcorr.commands.outputs import check_finite, check_targets, write_peaks
 from xcorr.errors import NOTHING_WRITTEN, Parser, UserError, command, warn
 from xcorr.files import replaced_file
 from xcorr.native import stream
@@ -318,27 +318,24 @@ def compute(
     """Runs every chunk and writes what was asked for; files appear when all is done."""
     job = ready.job
     found: list[peaks.Peaks] = []
-    origin = (facts.sy0, facts.sx0)
     records = None if problem.fields.result == "surface" else scored.Records(problem, arguments.allow_nonfinite)
     with nullcontext() if arguments.output is None else replaced_file(arguments.output) as output:
         if output is not None and records is None:
-            header = {
-                "descr": np.lib.format.dtype_to_descr(np.dtype(job.scalar)),
-                "fortran_order": False,
-                "shape": facts.out_shape,
-            }
+            descr = np.lib.format.dtype_to_descr(np.dtype(job.scalar))
+            header = {"descr": descr, "fortran_order": False, "shape": facts.out_shape}
             np.lib.format.write_array_header_1_0(output, header)
         results = stream.run_chunks(library, problem, job, inputs[0], inputs[1], ready.chunks, masks=masks)
         with tqdm(total=facts.pairs, unit="pair", disable=True if arguments.quiet else None, leave=False) as bar:
             for chunk, out in results:
                 if records is not None:
                     records.add(out, chunk.first)
-                elif arguments.peaks is not None:
-                    found.append(find_peaks(out, origin, chunk.first))
-                if output is not None and records is None:
-                    if not arguments.allow_nonfinite:
+                else:
+                    if arguments.peaks is not None or not arguments.allow_nonfinite:
                         check_finite(out, chunk.first)
-                    output.write(out.data.cast("B"))
+                    if arguments.peaks is not None:
+                        found.append(peaks.find_peaks(out, (facts.sy0, facts.sx0)))
+                    if output is not None:
+                        output.write(out.data.cast("B"))
                 if chunk.first == 0 and not arguments.quiet:  # later than any refusal
                     text = summary(arguments, problem, facts, job, choice.why)
                     bar.write(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)

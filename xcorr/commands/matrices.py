@@ -6,6 +6,7 @@ Every error is a UserError of one line. Memory is checked before it is allocated
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def infer_form(form: str | None, lefts: int, right_shape: tuple[int, ...], right
     One left or one right allows one pairing. A 4D right or `right_order` means n-to-mn. Several lefts and rights are n-to-m if
     the counts do not divide, else ambiguous.
     """
-    rights = int(np.prod(right_shape[:-2], dtype=object))
+    rights = prod(right_shape[:-2])
     counts = f"{lefts} left, {rights} right matrices"
     grouped = len(right_shape) == 4 or right_order is not None
     if form is None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +49,6 @@ def check_targets(
         taken.add(resolved(target))
 
 
-def find_peaks(out: NDArray[Any], origin: tuple[int, int], first: int) -> peaks.Peaks:
-    try:
-        return peaks.find_peaks(out, origin)
-    except ValueError:
-        check_finite(out, first)
-        raise
-
-
 def check_finite(out: NDArray[Any], first: int) -> None:
     """UserError naming the first pair with an output that is not finite. `first`: number of the first pair of `out`."""
     for pair, surface in enumerate(out, first):
@@ -83,15 +73,13 @@ def write_columns(where: str, names: Sequence[str], columns: Sequence[NDArray[An
 
 def write_lines(where: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A CSV of cells to a file or, for '-', to stdout."""
-    with nullcontext() if where == "-" else replaced_file(Path(where)) as binary:
-        if binary is None:
-            writer = csv.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(names)
-            writer.writerows(rows)
-            sys.stdout.flush()
-            return
-        lines = [",".join(names), *(",".join(row) for row in rows), ""]
-        binary.write("\n".join(lines).encode())
+    lines = "".join(",".join(row) + "\n" for row in (names, *rows))
+    if where == "-":
+        sys.stdout.write(lines)
+        sys.stdout.flush()
+        return
+    with replaced_file(Path(where)) as file:
+        file.write(lines.encode())
 
 
 def cell(value: Any) -> str:

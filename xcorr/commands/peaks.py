@@ -2,13 +2,12 @@
 
 Conventions, also of the CSV that `xcorr --peaks` writes:
 - the peak is the largest value; of equal ones the first in row-major order;
-- the sub-pixel shift is the vertex of the parabola through the peak and its two neighbours, for
-  each axis alone, at most half a pixel from the peak; where equal values follow it along the axis,
-  the middle of these: half a pixel for two of them. Along an axis where the peak lies on the
-  border of the window (no second neighbour) the integer shift is kept, and `border` is 1;
-- `peak_to_second` is the peak divided by the second peak: the largest local maximum outside the 5
-  x 5 elements around the peak. A local maximum is not below any of its (up to 8) neighbours, and
-  above those before it in row-major order. NaN where there is none or where it is not positive.
+- the sub-pixel shift is the vertex of the parabola through the peak and its two neighbours, for each axis alone, at most half a
+  pixel from the peak; where equal values follow it along the axis, the middle of these: half a pixel for two of them. Along an
+  axis where the peak lies on the border of the window (no second neighbour) the integer shift is kept, and `border` is 1;
+- `peak_to_second` is the peak divided by the second peak: the largest local maximum outside the 5 x 5 elements around the peak. A
+  local maximum is not below any of its (up to 8) neighbours, and above those before it in row-major order. NaN where there is
+  none or where it is not positive.
 These are the rules of the result `peak` (docs/design.md, Fields of a problem).
 """
 
@@ -85,20 +84,12 @@ def find_peaks(out: NDArray[Any], origin: tuple[int, int]) -> Peaks:
     delta_y, inside_y = neighbours(y, rows, 1, 0)
     delta_x, inside_x = neighbours(x, cols, 0, 1)
     sy, sx = y + origin[0], x + origin[1]
-    return Peaks(
-        sy,
-        sx,
-        value,
-        sy + delta_y,
-        sx + delta_x,
-        _peak_to_second(out, y, x, value),
-        (~(inside_y & inside_x)).astype(np.int8),
-    )
+    border = (~(inside_y & inside_x)).astype(np.int8)
+    return Peaks(sy, sx, value, sy + delta_y, sx + delta_x, _peak_to_second(out, y, x, value), border)
 
 
 def _vertex(low: NDArray[Any], peak: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
-    """Offset of the vertex of a parabola through (-1, low), (0, peak), (1, high); 0 where it is
-    flat."""
+    """Offset of the vertex of a parabola through (-1, low), (0, peak), (1, high); 0 where it is flat."""
     curvature = (peak - low) + (peak - high)
     bent = curvature > 0
     return np.where(bent, (high - low) / (2 * np.where(bent, curvature, 1)), 0.0)

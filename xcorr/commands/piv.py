@@ -20,6 +20,8 @@ from xcorr.native.stream import Job
 from xcorr.problem import Problem
 
 COLUMNS = ("y", "x", "dy", "dx", "value", "signal_to_noise", "residual", "outlier", "blank")
+# Options with the names of parameters of velocimetry.displacements.
+SETTINGS = ("window", "overlap", "fit", "boundary", "passes", "threshold", "least_value", "least_valid")
 MOST_ARROWS = 48  # along a side of a figure
 DESCRIPTION = """\
 Finds by how much the particles of FIRST have moved in SECOND (2D, one shape): a displacement for each window of a
@@ -115,31 +117,18 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
         raise UserError(f"--least-value {arguments.least_value:g}: is a correlation coefficient; use -1 to 1")
     if not 0 <= arguments.least_valid <= 1:
         raise UserError(f"--least-valid {arguments.least_valid:g}: is a share of pixels; use 0 to 1")
-    velocimetry.schedule(
-        arguments.window, arguments.overlap, arguments.fit, arguments.passes
-    )  # before anything is read
+    # Before anything is read.
+    velocimetry.schedule(arguments.window, arguments.overlap, arguments.fit, arguments.passes)
     given = zip((arguments.first, arguments.second), read_masks(arguments))
     frames = [read_frame(path, mask, arguments.nan_is_masked) for path, mask in given]
     (first, second), masks = (frame for frame, _ in frames), (frames[0][1], frames[1][1])
     if first.shape != second.shape:
-        shapes = (f"{one.shape[0]}x{one.shape[1]}" for one in (first, second))
-        raise UserError(f"{arguments.second}: {' and '.join(shapes)} pixels; give two frames of one shape")
+        shapes = f"{formats.by(first.shape)} and {formats.by(second.shape)}"
+        raise UserError(f"{arguments.second}: {shapes} pixels; give two frames of one shape")
     library = library or Library()
-    field = velocimetry.displacements(
-        library,
-        first,
-        second,
-        window=arguments.window,
-        overlap=arguments.overlap,
-        fit=arguments.fit,
-        boundary=arguments.boundary,
-        passes=arguments.passes,
-        threshold=arguments.threshold,
-        least_value=arguments.least_value,
-        masks=masks,
-        least_valid=arguments.least_valid,
-        choose=chooser(library, arguments.variant, arguments.device),
-    )
+    choose = chooser(library, arguments.variant, arguments.device)
+    settings = {name: getattr(arguments, name) for name in SETTINGS}
+    field = velocimetry.displacements(library, first, second, masks=masks, choose=choose, **settings)
     write(arguments.output, field)  # first: no failure to draw loses it
     if arguments.figure is not None:
         draw(arguments.figure, first, field)
@@ -157,8 +146,9 @@ def read_frame(path: Path, mask: NDArray[Any] | None, nan_is_masked: bool) -> tu
     array = matrices.read_matrices(path, header, mask is not None or nan_is_masked, matrices.WITHOUT_NAN)
     stack = matrices.as_stack(str(path), array)
     if mask is not None and mask.shape != stack.shape[1:]:
-        shown = ["x".join(map(str, shape)) for shape in (mask.shape, stack.shape[1:])]
-        raise UserError(f"{path}: its mask has {shown[0]} pixels; give one of {shown[1]}")
+        raise UserError(
+            f"{path}: its mask has {formats.by(mask.shape)} pixels; give one of {formats.by(stack.shape[1:])}"
+        )
     if nan_is_masked:
         mask = matrices.without_nan(array, mask)
     valid = None if mask is None else mask[np.newaxis]
@@ -197,9 +187,8 @@ def write(where: str, field: velocimetry.Field) -> None:
     """The table of COLUMNS, a line a window."""
     y, x = np.meshgrid(field.y, field.x, indexing="ij")
     columns = [y, x, field.dy, field.dx, field.value, field.signal_to_noise, field.residual]
-    numbers = [one.astype(np.float64).ravel().tolist() for one in columns]
-    flags = [one.ravel().astype(int).tolist() for one in (field.outlier, field.blank)]
-    outputs.write_lines(where, COLUMNS, (list(map(outputs.cell, line)) for line in zip(*numbers, *flags)))
+    columns += [field.outlier.astype(int), field.blank.astype(int)]
+    outputs.write_columns(where, COLUMNS, [one.ravel() for one in columns])
 
 
 def draw(target: Path, frame: NDArray[Any], field: velocimetry.Field) -> None:

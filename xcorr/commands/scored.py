@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from xcorr import results
 from xcorr.commands import matrices
-from xcorr.commands.formats import Header
+from xcorr.commands.formats import Header, by
 from xcorr.commands.outputs import write_columns
 from xcorr.errors import UserError
 from xcorr.fields import NORMALISED, Fields
@@ -87,17 +87,14 @@ def read_masks(arguments: argparse.Namespace, problem: Problem) -> dict[str, NDA
     found = {}
     shapes = {"left": (problem.lefts, *problem.left), "right": (problem.rights, *problem.right)}
     for side in problem.fields.masked_sides:
-        path = arguments.mask_left if side == "left" else arguments.mask_right
+        path = getattr(arguments, f"mask_{side}")
         if path is None:  # only NaN are masked
             continue
         mask = matrices.read_matrices(path, matrices.read_header(path, arguments.stack))
         if side == "right" and mask.ndim > 2:
             mask = matrices.order_rights(str(path), mask, problem.lefts, problem.form, arguments.right_order)
         if mask.ndim > 3 or mask.shape[-2:] != shapes[side][1:] or (mask.ndim == 3 and len(mask) != shapes[side][0]):
-            shown = "x".join(map(str, mask.shape))
-            raise UserError(
-                f"{path}: shape {shown}; give a mask of {shapes[side][1]}x{shapes[side][2]} or one a matrix"
-            )
+            raise UserError(f"{path}: shape {by(mask.shape)}; give a mask of {by(shapes[side][1:])} or one a matrix")
         if not np.isin(mask, (0, 1)).all():
             raise UserError(f"{path}: has other values than 0 and 1; save a mask of booleans, as of mask > 0")
         found[side] = np.broadcast_to(mask.astype(np.uint8), shapes[side])

@@ -26,6 +26,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from xcorr import results
@@ -46,7 +47,6 @@ MASK_BYTES_AT_A_TIME = 1 << 26
 REACH = 2  # pixels on either side of what the search found
 MOST_PASSES = 20
 FITS = ("gaussian", "parabola")
-Frames = tuple[NDArray[Any], NDArray[Any]]
 T = TypeVar("T")
 
 
@@ -108,19 +108,10 @@ def schedule(
     return [Pass(*each) for each in zip(sides, overlaps, fits)]
 
 
-def _pairs(window: int, pairs: int, window_of_shifts: str, masked: bool, **fields: str) -> Problem:
-    return Problem(
-        form="n-to-mn" if pairs > 1 else "one-to-one",
-        left=(window, window),
-        right=(window, window),
-        lefts=pairs,
-        rights=pairs,
-        window=window_of_shifts,
-        masks="both" if masked else "none",
-        views="windows",
-        fields=PLAIN,
-        **fields,
-    )
+def _pairs(window: int, pairs: int, shifts: str, masked: bool, **fields: str) -> Problem:
+    form, shape = "n-to-mn" if pairs > 1 else "one-to-one", (window, window)
+    masks = "both" if masked else "none"
+    return Problem(form, shape, shape, pairs, pairs, shifts, PLAIN, masks=masks, views="windows", **fields)
 
 
 def search_of(window: int, pairs: int, boundary: str, masked: bool = False) -> Problem:
@@ -177,20 +168,19 @@ def displacements(
     if first.ndim != 2 or first.shape != second.shape:
         raise UserError(f"frames: shapes {first.shape} and {second.shape}; give two frames of one shape, rows x cols")
     frames, valid = windows.masked((first, second), masks)
-    made: _Made | None = None
+    origin, nothing = np.zeros(1), np.zeros((1, 1))
+    made: Sequence[NDArray[Any]] = origin, origin, nothing, nothing
     for one in schedule(window, overlap, fit, passes):
         rows, cols = grid((first.shape[0], first.shape[1]), one.window, one.overlap)
         y, x = rows + (one.window - 1) / 2, cols + (one.window - 1) / 2
-        nothing = np.zeros((y.size, x.size))
-        predicted = (nothing, nothing) if made is None else made.at(y, x)
         top, left = np.meshgrid(rows, cols, indexing="ij")
         run = _Run(library, frames, valid, (top, left), one, boundary, choose)
-        found, measured, shift, blank = run.of(predicted, least_valid)
+        found, measured, shift, blank = run.of(_at(y, x, made), least_valid)
         ratio = signal_to_noise(found)
         weak = ~(measured["value"] >= least_value) & ~(ratio >= STANDS_OUT)
         lost = blank | weak | ~(found["value"] > 0) | ((measured["flags"] & results.AT_BORDER) != 0)
         dy, dx, residual, outlier = replace_outliers(shift[0], shift[1], lost, threshold)
-        made = _Made(y, x, dy, dx)
+        made = y, x, dy, dx
     dy, dx, value, ratio = (np.where(blank, np.nan, of).astype(np.float64) for of in (dy, dx, measured["value"], ratio))
     return Field(y, x, dy, dx, value, ratio, residual, outlier, blank)
 
@@ -202,23 +192,15 @@ def signal_to_noise(found: NDArray[Any]) -> NDArray[Any]:
         return np.where(found["value"] > 0, found["value"] / other, np.nan)
 
 
-@dataclass(frozen=True)
-class _Made:
-    """Displacements of a pass at the centres of its windows."""
+def _at(y: NDArray[Any], x: NDArray[Any], made: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Displacements at (y, x) from those of a pass, `made`: y and x of its centres, dy, dx. Linear between the centres; outside the
+    grid those of its rim; 0 where nothing is known."""
 
-    y: NDArray[Any]
-    x: NDArray[Any]
-    dy: NDArray[Any]
-    dx: NDArray[Any]
+    def between(values: NDArray[Any]) -> NDArray[Any]:
+        along = np.stack([np.interp(x, made[1], row) for row in np.nan_to_num(values)])
+        return np.stack([np.interp(y, made[0], column) for column in along.T], axis=1)
 
-    def at(self, y: NDArray[Any], x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Between the centres, linearly; outside the grid those of its rim; 0 where nothing is known."""
-
-        def between(values: NDArray[Any]) -> NDArray[Any]:
-            along = np.stack([np.interp(x, self.x, row) for row in np.nan_to_num(values)])
-            return np.stack([np.interp(y, self.y, column) for column in along.T], axis=1)
-
-        return between(self.dy), between(self.dx)
+    return [between(values) for values in made[2:]]
 
 
 @dataclass(frozen=True)
@@ -226,15 +208,15 @@ class _Run:
     """The pairs of windows of a pass. `places`: rows and columns of their first pixels before they are moved."""
 
     library: Any
-    frames: Frames
-    valid: Frames | None
+    frames: windows.Frames
+    valid: windows.Frames | None
     places: tuple[NDArray[Any], NDArray[Any]]
     settings: Pass
     boundary: str
     choose: Callable[[Problem, int], Job]
 
     def of(
-        self, predicted: tuple[NDArray[Any], NDArray[Any]], least_valid: float
+        self, predicted: Sequence[NDArray[Any]], least_valid: float
     ) -> tuple[NDArray[Any], NDArray[Any], list[NDArray[Any]], NDArray[Any]]:
         """Peaks of the search, peaks of the measurement, displacements, and which are blank."""
         side, masked = self.settings.window, self.valid is not None
@@ -282,7 +264,7 @@ class _Run:
             masks = {}
             if self.valid is not None:
                 for name, mask, (y, x) in zip(("left_mask", "right_mask"), self.valid, corners):
-                    masks[name] = windows.copies(mask, y[part], x[part], side)
+                    masks[name] = sliding_window_view(mask, (side, side))[y[part], x[part]]
             calls = found.size // step if part.stop - start == step else 1  # the last part has a plan of its own
             found[part] = self.choose(problem, calls).correlate(self.library, problem, sides[0], sides[1], **masks)
         whole = np.zeros(group.shape, results.PEAK)
@@ -350,9 +332,8 @@ def particle_pair(
     y, x = (rng.uniform(-margin, extent + margin, count) for extent in shape)
     bright = rng.uniform(100, 255, count)
     dy, dx = field(y, x)
-    return _particles(shape, y - dy / 2, x - dx / 2, bright, width), _particles(
-        shape, y + dy / 2, x + dx / 2, bright, width
-    )
+    first = _particles(shape, y - dy / 2, x - dx / 2, bright, width)
+    return first, _particles(shape, y + dy / 2, x + dx / 2, bright, width)
 
 
 def _particles(

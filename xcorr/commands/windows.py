@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from xcorr.commands.formats import by
 from xcorr.errors import UserError
+from xcorr.native import moments
 
 # A window whose values differ by no more than this share of the largest one is constant: 8 roundings of float32 either way.
 CONSTANT = 16 * 2.0**-24
@@ -26,8 +28,7 @@ def masked(frames: Frames, masks: tuple[NDArray[Any] | None, NDArray[Any] | None
     for name, frame, mask in zip(("first", "second"), frames, masks):
         mask = np.ones(frame.shape, bool) if mask is None else np.asarray(mask)
         if mask.shape != frame.shape:
-            shown = ["x".join(map(str, one.shape)) for one in (mask, frame)]
-            raise UserError(f"mask of the {name} frame: {shown[0]} pixels; give one of {shown[1]}")
+            raise UserError(f"mask of the {name} frame: {by(mask.shape)} pixels; give one of {by(frame.shape)}")
         if not np.isin(mask, (0, 1)).all():
             raise UserError(f"mask of the {name} frame: has other values than 0 and 1; give booleans")
         counts = mask.astype(bool)
@@ -37,18 +38,12 @@ def masked(frames: Frames, masks: tuple[NDArray[Any] | None, NDArray[Any] | None
     return (filled[0], filled[1]), (valid[0], valid[1])
 
 
-def copies(mask: NDArray[Any], y: NDArray[Any], x: NDArray[Any], side: int) -> NDArray[Any]:
-    """The windows of a mask whose first pixels are (y, x): windows x side x side."""
-    found: NDArray[Any] = np.lib.stride_tricks.sliding_window_view(mask, (side, side))[y, x]
-    return found
-
-
 def blank(
     frames: Frames, valid: Frames | None, pairs: Sequence[NDArray[Any]], side: int, least_valid: float
 ) -> NDArray[Any]:
     """Which pairs have a window without two different values, or with less than a share of pixels that count. `pairs`: first
     rows and columns of the first windows, then of the second ones."""
-    found = np.zeros(pairs[0].shape, bool)
+    found, window = np.zeros(pairs[0].shape, bool), (side, side)
     for number, frame in enumerate(frames):
         y, x = pairs[2 * number : 2 * number + 2]
         low = high = frame
@@ -56,15 +51,9 @@ def blank(
             counts = valid[number].astype(bool)
             low, high = np.where(counts, frame, np.inf), np.where(counts, frame, -np.inf)
             share = ndimage.uniform_filter(valid[number].astype(np.float64), side, mode="constant")
-            found |= _of_windows(share, side)[y, x] < least_valid - 1e-9
-        least = _of_windows(ndimage.minimum_filter(low, side), side)[y, x]
-        most = _of_windows(ndimage.maximum_filter(high, side), side)[y, x]
+            found |= moments.inside(share, window)[y, x] < least_valid - 1e-9
+        least = moments.inside(ndimage.minimum_filter(low, side), window)[y, x]
+        most = moments.inside(ndimage.maximum_filter(high, side), window)[y, x]
         with np.errstate(invalid="ignore"):  # no pixel counts
             found |= ~(most - least > CONSTANT * np.maximum(np.abs(least), np.abs(most)))
     return found
-
-
-def _of_windows(filtered: NDArray[Any], side: int) -> NDArray[Any]:
-    """What a filter of scipy has found for the windows, by their first pixels."""
-    rows, cols = (extent - side + 1 for extent in filtered.shape)
-    return filtered[side // 2 : side // 2 + rows, side // 2 : side // 2 + cols]

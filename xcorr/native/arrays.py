@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -48,11 +49,17 @@ def mask_of(side: str, array: Any, shape: tuple[int, int, int], wanted: bool) ->
     array = np.asarray(array)
     if array.dtype.kind not in "biu":
         raise LibraryError(f"{name}: type {array.dtype}; give booleans, or 0 and 1")
-    if array.size != shape[0] * shape[1] * shape[2] or array.shape[-2:] != shape[-2:]:
-        raise LibraryError(f"{name}: array of shape {array.shape}; {shape} needed")
+    array = _stack_of(name, array, shape)
     if array.dtype.kind != "b" and array.size and (array.min() < 0 or array.max() > 1):
         raise LibraryError(f"{name}: values from {array.min()} to {array.max()}; give 0 and 1")
-    return np.require(array, np.uint8, ["C", "A"]).reshape(shape)
+    return np.require(array, np.uint8, ["C", "A"])
+
+
+def _stack_of(name: str, array: NDArray[Any], shape: tuple[int, int, int]) -> NDArray[Any]:
+    """The array in `shape`, which may add axes of one element. LibraryError for another shape."""
+    if array.size != prod(shape) or array.shape[-2:] != shape[-2:]:
+        raise LibraryError(f"{name}: array of shape {array.shape}; {shape} needed")
+    return array.reshape(shape)
 
 
 def windows(
@@ -98,9 +105,7 @@ def dense(
     except ValueError as error:
         raise LibraryError(f"{name}: no array ({error}); give {shape}") from None
     check_type(name, array)
-    if array.size != shape[0] * shape[1] * shape[2] or array.shape[-2:] != shape[-2:]:
-        raise LibraryError(f"{name}: array of shape {array.shape}; {shape} needed")
-    stack = array.reshape(shape)
+    stack = _stack_of(name, array, shape)
     wide = offset_free and conversion.has_more_digits(array.dtype, scalar)
     if valid is not None and not np.isfinite(stack.sum(dtype=np.float64)):
         wide = True  # an ignored element may be NaN
@@ -108,7 +113,7 @@ def dense(
         made = conversion.converted(stack, scalar, offset_free, valid).stack
     else:
         with np.errstate(over="ignore", invalid="ignore"):
-            made = np.require(array, scalar, ["C", "A"]).reshape(shape)
+            made = np.require(stack, scalar, ["C", "A"])
     # A finite sum has finite terms only; the sum needs no temporary array.
     with np.errstate(over="ignore", invalid="ignore"):
         if not allow_nonfinite and not np.isfinite(made.sum()) and not np.isfinite(made).all():
@@ -126,11 +131,7 @@ def check_type(name: str, array: NDArray[Any]) -> None:
         way_out = "an array, or same='yes' in the problem where left and right are one array"
         raise LibraryError(f"{name}: missing; give {way_out if name == 'right' else 'an array'}")
     if array.dtype.kind not in "biuf":
-        raise LibraryError(f"{name}: {_kind_of(array)}; give real numbers (of complex ones a part or the magnitude)")
-
-
-def _kind_of(array: NDArray[Any]) -> str:
-    """Words for an array without real numbers."""
-    if array.ndim == 0 and array.dtype.kind == "O":
-        return f"{type(array[()]).__name__}, which is no array"
-    return f"type {array.dtype}"
+        given = f"type {array.dtype}"
+        if array.ndim == 0 and array.dtype.kind == "O":
+            given = f"{type(array[()]).__name__}, which is no array"
+        raise LibraryError(f"{name}: {given}; give real numbers (of complex ones a part or the magnitude)")

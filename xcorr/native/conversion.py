@@ -207,7 +207,7 @@ def _loss(
         lost = costs > COST * COST
         if not lost.any():
             continue
-        largest = _largest(magnitude[rows], window)
+        largest = moments.inside(ndimage.maximum_filter(magnitude[rows], window, mode="nearest"), window)
         original = largest + (0.0 if middle is None else abs(float(middle)))
         lost &= squares > count * (roundings * original) ** 2
         if lost.any():
@@ -224,10 +224,3 @@ def _is_far_below(most: float, exact: NDArray[Any], window: tuple[int, int]) -> 
     blocks = exact[: down * rows, : across * cols].reshape(down, rows, across, cols)
     squares = blocks.var(axis=(1, 3)) * (rows * cols)
     return bool(squares.min() > 0 and most * most * math.prod(window) <= COST * COST * squares.min())
-
-
-def _largest(values: NDArray[Any], window: tuple[int, int]) -> NDArray[Any]:
-    """Largest element of each window inside `values`."""
-    filtered: NDArray[Any] = ndimage.maximum_filter(values, window, mode="nearest")
-    rows, cols = (extent - side + 1 for extent, side in zip(values.shape, window))
-    return filtered[window[0] // 2 : window[0] // 2 + rows, window[1] // 2 : window[1] // 2 + cols]

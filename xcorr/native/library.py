@@ -98,9 +98,18 @@ def _settings(variant: Any, params: Any, precision: Any, device: Any) -> dict[st
 
 # Objects whose locks another thread may hold during a fork.
 _LOCKED: weakref.WeakSet[Any] = weakref.WeakSet()
-
-
 os.register_at_fork(after_in_child=lambda: [one._new_lock() for one in _LOCKED])
+
+
+class _Locked:
+    """An object with a lock, which a forked process replaces."""
+
+    def __init__(self) -> None:
+        self._new_lock()
+        _LOCKED.add(self)
+
+    def _new_lock(self) -> None:
+        self._lock = threading.Lock()
 
 
 class _Arrays(ctypes.Structure):
@@ -113,22 +122,16 @@ class _Arrays(ctypes.Structure):
     ]
 
 
-class Session:
+class Session(_Locked):
     """One problem planned for one variant and device. Computations of several threads run one after the other."""
 
     def __init__(self, library: Library, problem: Problem, fields: Mapping[str, str]):
-        self._library = library
-        self._problem = problem
-        self._scalar = scalar_type(fields["precision"])
-        self._new_lock()
-        _LOCKED.add(self)
+        super().__init__()
+        self._library, self._problem, self._scalar = library, problem, scalar_type(fields["precision"])
         self._shape = library.describe(problem).out_shape
         self.uses = 0  # calls of `Library.correlate`
         self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
         library._call("open", _asked(problem, **fields), ctypes.byref(self._handle))
-
-    def _new_lock(self) -> None:
-        self._lock = threading.Lock()
 
     def correlate(
         self,
@@ -172,34 +175,23 @@ class _Inputs:
         self.fields, self.scalar = problem.fields, scalar
         if self.fields.views == "channels":
             raise LibraryError("views 'channels': the C API takes them; give dense arrays")
-        shapes = ((problem.lefts, *problem.left), (problem.rights, *problem.right))
-        sides = tuple(zip(("left", "right"), stacks, masks, shapes))
-        if self.fields.same == "yes":
-            if stacks[1] is not None and stacks[1] is not stacks[0]:
-                raise LibraryError("right: with same yes there is one array; give left only")
-            sides = sides[:1]
+        sides = [("left", (problem.lefts, *problem.left)), ("right", (problem.rights, *problem.right))]
+        if self.fields.same == "yes" and stacks[1] is not None and stacks[1] is not stacks[0]:
+            raise LibraryError("right: with same yes there is one array; give left only")
         named = self.fields.masked_sides
-        self.masks = [
-            mask_of(side, one, shape, side in named) for side, one, shape in zip(("left", "right"), masks, shapes)
-        ]
-        offset_free = conversion.is_offset_free(self.fields)
+        self.masks = [mask_of(side, one, shape, side in named) for (side, shape), one in zip(sides, masks)]
+        valid = list(self.masks)
+        if self.fields.same == "yes":  # an array that both sides share has the union of their masks
+            sides, (left, right) = sides[:1], self.masks
+            valid[0] = None if left is None or right is None else left | right
+        how = scalar, allow_nonfinite, conversion.is_offset_free(self.fields)
+        self.stacks: list[NDArray[Any] | None] = [None, None]
         self.offsets: list[NDArray[Any] | None] = [None, None]
-        self.stacks: list[NDArray[Any] | None]
-        if self.fields.views == "windows":
-            made = [windows(name, one, shape, scalar, allow_nonfinite, offset_free) for name, one, _, shape in sides]
-            self.stacks = [frame for frame, _ in made]
-            self.offsets = [offsets for _, offsets in made] + [None] * (2 - len(made))
-        else:
-            self.stacks = [
-                dense(name, one, shape, scalar, allow_nonfinite, offset_free, valid)
-                for (name, one, _, shape), valid in zip(sides, self._valid(len(sides)))
-            ]
-        self.stacks += [None] * (2 - len(self.stacks))
-
-    def _valid(self, sides: int) -> list[NDArray[Any] | None]:
-        """Mask of each array. An array that both sides share has the union of their masks."""
-        left, right = self.masks
-        return [None if left is None or right is None else left | right] if sides == 1 else [left, right]
+        for place, (side, shape) in enumerate(sides):
+            if self.fields.views == "windows":
+                self.stacks[place], self.offsets[place] = windows(side, stacks[place], shape, *how)
+            else:
+                self.stacks[place] = dense(side, stacks[place], shape, *how, valid[place])
 
     @property
     def pitches_and_sizes(self) -> list[int]:
@@ -224,7 +216,7 @@ class _Inputs:
         return results.detections(out) if above else out
 
 
-class Library:
+class Library(_Locked):
     """A loaded libxcorr.so. Several threads may call it; one computes at a time. The plans of the last KEPT_SESSIONS kinds of call
     are kept."""
 
@@ -256,11 +248,7 @@ class Library:
         except (OSError, AttributeError) as error:
             raise LibraryError(f"{shown}: cannot be loaded: {error}; build again") from None
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
-        self._new_lock()
-        _LOCKED.add(self)
-
-    def _new_lock(self) -> None:
-        self._lock = threading.Lock()
+        super().__init__()
 
     def variants(self) -> list[dict[str, Any]]:
         """The `variants` array of `xcorr-bench --list=json`, sorted by id."""

@@ -41,6 +41,12 @@ def sums(values: NDArray[Any], window: tuple[int, int]) -> NDArray[Any]:
     return _of_both_axes((values,), window, lambda a, b: (a[0] + b[0],))[0]
 
 
+def inside(filtered: NDArray[Any], window: tuple[int, int]) -> NDArray[Any]:
+    """What a filter of scipy.ndimage has found for the windows inside an array, by their first elements."""
+    rows, cols = (extent - side + 1 for extent, side in zip(filtered.shape, window))
+    return filtered[window[0] // 2 : window[0] // 2 + rows, window[1] // 2 : window[1] // 2 + cols]
+
+
 def _moments(a: Parts, b: Parts) -> Parts:
     count = a[0] + b[0]
     share = b[0] / np.maximum(count, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,8 +61,7 @@ class Job:
         **masks: NDArray[Any],
     ) -> NDArray[Any]:
         """`library.correlate` with the settings of this job."""
-        place = {"variant": self.variant, "params": self.params, "precision": self.precision, "device": self.device}
-        found: NDArray[Any] = library.correlate(problem, left, right, out=out, **place, **masks)
+        found: NDArray[Any] = library.correlate(problem, left, right, out=out, **asdict(self), **masks)
         return found
 
 
@@ -72,20 +71,15 @@ def plan_chunks(problem: Problem, pair_bytes: int, limit: int) -> list[Chunk]:
     most = max(1, limit // pair_bytes)
     grouped = problem.form == "n-to-mn"
     chunks = []
-    if each <= most:
-        step = most // each
-        for left in range(0, problem.lefts, step):
-            end = min(left + step, problem.lefts)
-            rights = slice(left * each, end * each) if grouped else slice(0, each)
-            chunks.append(Chunk(left * each, (end - left) * each, slice(left, end), rights))
-        return chunks
-    for left in range(problem.lefts):
-        base = left * each if grouped else 0
+    step = max(1, most // each)
+    for left in range(0, problem.lefts, step):
+        lefts = slice(left, min(left + step, problem.lefts))
         for start in range(0, each, most):
-            end = min(start + most, each)
-            chunks.append(
-                Chunk(left * each + start, end - start, slice(left, left + 1), slice(base + start, base + end))
-            )
+            rights = min(most, each - start)  # of each left
+            pairs = (lefts.stop - left) * rights
+            first = left * each + start
+            of_rights = slice(first, first + pairs) if grouped else slice(start, start + rights)
+            chunks.append(Chunk(first, pairs, lefts, of_rights))
     return chunks
 
 
