@@ -80,9 +80,9 @@ def parse_counts(counts: str) -> tuple[int, int]:
     return _positive(int(match[1]), f"counts {counts}"), _positive(int(match[2]), f"counts {counts}")
 
 
-def format_shape(shape: Shape) -> str:
+def format_shape(shape: tuple[int, ...]) -> str:
     """`36x90`."""
-    return f"{shape[0]}x{shape[1]}"
+    return "x".join(map(str, shape))
 
 
 @dataclass(frozen=True, init=False)

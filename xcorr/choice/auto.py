@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -113,9 +113,16 @@ def _first_that_fits(
 
 
 def _special(here: Sequence[Variant], fits: Callable[[Point], str]) -> list[Variant]:
-    """Variants with a point that fits, of the families for problems of one kind (speeds.toml)."""
+    """Variants with a point that fits, of the families for problems of one kind (speeds.toml). They come before others, and only
+    sources that know them decide."""
     own = [one for one in here if one.family in speeds.shipped()["families"]]
     return [one for one in own if not all(map(fits, ((one.id, params) for params in one.points)))]
+
+
+def _knows(source: Source, variants: set[str], problem: Problem) -> bool:
+    """Whether the source has a time of one of the variants on a problem within REACH."""
+    near = (one for one in source.times if one.form == problem.form and distance(problem, one) <= REACH)
+    return any(not variants.isdisjoint(variant for variant, _ in source.times[one]) for one in near)
 
 
 class Auto:
@@ -128,15 +135,14 @@ class Auto:
     def __init__(
         self, library: Any, device: str = "cpu", results: Path = RESULTS, *, calls: float = plans.KEPT
     ) -> None:
-        self._calls = calls
-        self._library, self._device, self._results = library, device, results
-        self._machine: dict[str, Any] = library.machine(device)
+        self._library, self._device, self._calls = library, device, calls
+        machine: dict[str, Any] = library.machine(device)
         backend = device.partition(":")[0]
         self._variants = [Variant.from_list(one) for one in library.variants() if one["backend"] == backend]
-        self._outdated = table.outdated(self._machine["machine_key"], results)
-        self._sources: dict[str, list[Source]] = {}  # by precision
+        self._outdated = table.outdated(machine["machine_key"], results)
+        self._of = cache(lambda precision: list(table.sources(machine, device, precision, results)))
         self._known: dict[tuple[Problem, str, float, tuple[str, ...]], Choice | None] = {}
-        self._cores = max(1, int(self._machine.get("cores") or 1))
+        self._cores = max(1, int(machine.get("cores") or 1))
 
     def choose(self, asked: Problem, precision: str = "fp32", risk: str = "", *, calls: float | None = None) -> Choice:
         """The choice for a problem. UserError if no variant of the build computes it. `calls`: replaces the number of the class.
@@ -144,9 +150,9 @@ class Auto:
         `risk`: fft_range.risk of the data, if known. With a risk a variant by definition is chosen; if none is feasible, the FFT
         with a warning.
         """
-        problem = asked
-        if asked.is_plain and not self._knows(asked, precision):  # same=yes takes as long as two arrays
-            problem = replace(asked, fields=PLAIN)
+        problem, sources = asked, self._of(precision)
+        if asked.is_plain and asked.fields != PLAIN and not any(reached(asked, one.times) for one in sources):
+            problem = replace(asked, fields=PLAIN)  # same=yes takes as long as two arrays
         served = self._calls if calls is None else calls
 
         def of_classes(*classes: str) -> Choice | None:
@@ -209,11 +215,12 @@ class Auto:
             variant = by_id.get(point[0])
             return plans.share_us(shipped, variant, point[1], problem, calls) if variant else 0.0
 
+        special, sources = _special(here, fits), self._of(precision)
         if problem.fields != PLAIN:
-            choice = self._with_fields(problem, here, precision, fits, plan_us)
+            choice = self._with_fields(problem, special or here, precision, fits, plan_us)
         else:
-            known = ordered(problem, self._known_to(problem, here, precision, fits))
-            found = (pick(problem, source, fits, plan_us) for source in known)
+            known = [one for one in sources if not special or _knows(one, {variant.id for variant in special}, problem)]
+            found = (pick(problem, source, fits, plan_us) for source in ordered(problem, known))
             choice = next(filter(None, found), None) or by_rule(problem, here, self._cores, fits, plan_us)
         told = plans.text_of(calls) + f"; {self._outdated}" * bool(self._outdated)
         return choice and replace(choice, why=choice.why + told)
@@ -229,53 +236,21 @@ class Auto:
         known = any(one.id == point[0] and point[1] in one.points for one in self._variants)
         return not known or not self._refusal(problem, point, precision)
 
-    def _knows(self, problem: Problem, precision: str) -> bool:
-        """Whether a source has near times of problems with such fields."""
-        return problem.fields != PLAIN and any(reached(problem, one.times) for one in self._of(precision))
-
-    def _of(self, precision: str) -> list[Source]:
-        if precision not in self._sources:
-            self._sources[precision] = list(table.sources(self._machine, self._device, precision, self._results))
-        return self._sources[precision]
-
     def _with_fields(
         self,
         problem: Problem,
-        here: Sequence[Variant],
+        variants: Sequence[Variant],
         precision: str,
         fits: Callable[[Point], str],
         plan_us: Callable[[Point], float],
     ) -> Choice | None:
-        """The fastest point by the first source with a measurement or estimate of a point that fits, else by speeds. Families for
-        such problems come before others."""
-        fields, sources = problem.fields.text, ordered(problem, self._of(precision))
-        special = _special(here, fits)
-        can = partial(self._can, precision)
-        for source in sources:
-            choice = _first_that_fits(estimates(problem, source, special or here, can), fits, plan_us)
+        """The fastest point by the first source with a measurement or estimate of a point that fits, else by speeds."""
+        fields, can = problem.fields.text, partial(self._can, precision)
+        for source in ordered(problem, self._of(precision)):
+            choice = _first_that_fits(estimates(problem, source, variants, can), fits, plan_us)
             if choice is not None:
                 near = reached(in_known_form(problem, source.times), source.times)
                 told = "" if near else f"nothing near was measured with {fields}; "
                 return replace(choice, why=f"{told}{choice.why}; {source.where}")
-        choice = _first_that_fits(by_speeds(problem, special or here, self._cores), fits, plan_us)
+        choice = _first_that_fits(by_speeds(problem, variants, self._cores), fits, plan_us)
         return choice and replace(choice, why=f"nothing was measured; by rule with {fields}, {choice.why}")
-
-    def _known_to(
-        self, problem: Problem, here: Sequence[Variant], precision: str, fits: Callable[[Point], str]
-    ) -> list[Source]:
-        """Sources for the problem. If a family for such problems (speeds.toml) computes it, only sources with its variants on a
-        problem within REACH."""
-        sources = self._of(precision)
-        special = {one.id for one in _special(here, fits)}
-        if not special:
-            return sources
-        return [
-            source
-            for source in sources
-            if any(
-                near.form == problem.form
-                and distance(problem, near) <= REACH
-                and not special.isdisjoint(variant for variant, _ in source.times[near])
-                for near in source.times
-            )
-        ]

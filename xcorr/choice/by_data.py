@@ -38,11 +38,6 @@ class Side:
     valid: NDArray[Any] | None = None
     is_frame: bool = False
 
-    def converted(self, problem: Problem, scalar: type) -> Converted:
-        """The matrices in the scalar type, less pivots if the score allows it."""
-        offset_free = conversion.is_offset_free(problem.fields)
-        return conversion.converted(self.stack, scalar, offset_free, self.valid, self.is_frame)
-
 
 def sides_of(
     problem: Problem, left: Any, right: Any = None, left_mask: Any = None, right_mask: Any = None
@@ -132,12 +127,15 @@ def converted(
 ) -> tuple[list[NDArray[Any]], Cost, Any]:
     """Both stacks in `scalar`, what that cost, and None. In float64, with what `wider` gives, if float32 has too few digits, the
     score does not change with an offset, and `wider` gives something."""
-    made = [side.converted(problem, scalar) for side in sides]
+    offset_free = conversion.is_offset_free(problem.fields)
+
+    def both(scalar: type) -> list[Converted]:
+        return [conversion.converted(one.stack, scalar, offset_free, one.valid, one.is_frame) for one in sides]
+
+    made = both(scalar)
     cost = Cost.of(problem, library.describe(problem), sides, made)
-    found = wider() if cost.loss and wider and conversion.is_offset_free(problem.fields) else None
-    if found:
-        made = [side.converted(problem, np.float64) for side in sides]
-    return [one.stack for one in made], cost, found
+    found = wider() if cost.loss and wider and offset_free else None
+    return [one.stack for one in (both(np.float64) if found else made)], cost, found
 
 
 def settled(

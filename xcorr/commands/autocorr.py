@@ -16,7 +16,6 @@ from xcorr.errors import NOTHING_WRITTEN, Parser, UserError, command
 from xcorr.files import replaced_file
 from xcorr.native import stream
 from xcorr.native.library import Library, find_variant
-from xcorr.problem import Problem
 
 COLUMNS = ("frame", "r", "c1d", "c1d_raw", "r_max", "r_max_raw")
 KINDS = ("mean removed", "raw")
@@ -39,13 +38,8 @@ def build_parser() -> argparse.ArgumentParser:
     add("frames", type=Path, metavar="FRAMES.npy")
     add("--stack", action="store_true", help=matrices.STACK_HELP)
     add("--radius", type=int, metavar="R", help="largest shift in pixels (default: a third of the smaller side)")
-    add(
-        "--prominence",
-        type=float,
-        default=autocorrelation.PROMINENCE,
-        metavar="P",
-        help="a trough or maximum counts where C1D then rises or falls by so much; C1D is 1 at 0 (default: %(default)s)",
-    )
+    text = "a trough or maximum counts where C1D then rises or falls by so much; C1D is 1 at 0 (default: %(default)s)"
+    add("--prominence", type=float, default=autocorrelation.PROMINENCE, metavar="P", help=text)
     outputs.add_options(add, "C1D.csv", "curves")
     return parser
 
@@ -57,37 +51,30 @@ def main(argv: Sequence[str], library: Any | None = None) -> int:
 def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     outputs.check_targets([arguments.output], [arguments.frames], arguments.force, arguments.figure)
     header = matrices.read_header(arguments.frames, arguments.stack)
-    largest_radius(arguments.frames, header.shape[-2:])  # before anything is read
+    radius = radius_of(arguments, header.shape[-2:])  # before anything is read
     array = matrices.read_matrices(arguments.frames, header, of_nan=WITHOUT_NAN)
     frames = matrices.as_stack(str(arguments.frames), array)
-    radius = radius_of(arguments, frames.shape[1:])
     if not 0 < arguments.prominence < 2:
         raise UserError(f"--prominence {arguments.prominence:g}: give a number above 0 and below 2")
     library = library or Library()
     raw = matrices.to_float32(str(arguments.frames), frames)
-    found = {}
-    for kind, own in zip(KINDS, (autocorrelation.without_mean(frames), raw)):
-        found[kind] = curves(library, arguments, own, radius)
+    images = dict(zip(KINDS, (autocorrelation.without_mean(frames), raw)))
+    found = {kind: curves(library, arguments, own, radius) for kind, own in images.items()}
     write(arguments.output, found)  # before the figure, which may fail
     if arguments.figure is not None:
         draw(arguments.figure, found)
     return 0
 
 
-def largest_radius(frames: Path, shape: tuple[int, ...]) -> int:
-    """Largest R whose shifts overlap. UserError if it is 0: images without directions."""
-    largest = min(shape) - 1
+def radius_of(arguments: argparse.Namespace, shape: tuple[int, ...]) -> int:
+    """R of --radius, else a third of the smaller side, since few pixels overlap beyond it. UserError if no shift of 1 overlaps:
+    images without directions."""
+    largest, frames = min(shape) - 1, arguments.frames
     if largest < 1:
         raise UserError(
             f"{frames}: images of {shape[0]}x{shape[1]} have one direction, and C1D averages over all; use xcorr {frames} "
             "--same --output surfaces.npy for every shift"
         )
-    return largest
-
-
-def radius_of(arguments: argparse.Namespace, shape: tuple[int, ...]) -> int:
-    """R of --radius, else a third of the smaller side, since few pixels overlap beyond it."""
-    largest = largest_radius(arguments.frames, shape)
     radius = max(1, min(shape) // 3) if arguments.radius is None else arguments.radius
     if not 1 <= radius <= largest:
         raise UserError(f"--radius {radius}: images of {shape[0]}x{shape[1]} have shifts of 1 to {largest}")
@@ -99,30 +86,27 @@ def curves(library: Any, arguments: argparse.Namespace, frames: NDArray[Any], ra
     problem = autocorrelation.problem_of((frames.shape[1], frames.shape[2]), len(frames), radius)
     pair_bytes = (radius + 1) * (2 * radius + 1) * np.dtype(np.float32).itemsize
     chunks = stream.plan_chunks(problem, pair_bytes, stream.DEFAULT_CHUNK_BYTES)
-    job = job_of(library, arguments, problem, len(KINDS) * stream.calls_of(chunks))
+    if arguments.variant == "auto":
+        calls = len(KINDS) * stream.calls_of(chunks)  # share a plan
+        choice = Auto(library, arguments.device, calls=calls).choose(problem)
+        job = stream.Job(choice.variant, choice.params, "fp32", arguments.device)
+    else:
+        job = stream.Job.of_variant(find_variant(library.variants(), arguments.variant), arguments.device)
     found = []
     for _, out in stream.run_chunks(library, problem, job, frames, frames, chunks):
         found += autocorrelation.of_planes(out, arguments.prominence)
     return found
 
 
-def job_of(library: Any, arguments: argparse.Namespace, problem: Problem, calls: int) -> stream.Job:
-    """The job of --variant; auto chooses for `calls` calls that share a plan."""
-    if arguments.variant == "auto":
-        choice = Auto(library, arguments.device, calls=calls).choose(problem)
-        return stream.Job(choice.variant, choice.params, "fp32", arguments.device)
-    return stream.Job.of_variant(find_variant(library.variants(), arguments.variant), arguments.device)
-
-
 def write(where: str, found: dict[str, list[dict[str, Any]]]) -> None:
     """The table of COLUMNS."""
     removed, raw = (found[kind] for kind in KINDS)
-    lines = (
-        [outputs.cell(value) for value in (number, r, c, c_raw, one["r_max"], other["r_max"])]
+    rows = (
+        (number, r, c, c_raw, one["r_max"], other["r_max"])
         for number, (one, other) in enumerate(zip(removed, raw))
         for r, c, c_raw in zip(one["radii"].tolist(), one["c1d"].tolist(), other["c1d"].tolist())
     )
-    outputs.write_lines(where, COLUMNS, lines)
+    outputs.write_rows(where, COLUMNS, rows)
 
 
 def draw(target: Path, found: dict[str, list[dict[str, Any]]]) -> None:

@@ -68,22 +68,14 @@ def build_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("left", nargs="?", type=Path, metavar="LEFT.npy")
     add("right", nargs="?", type=Path, metavar="RIGHT.npy")
-    add(
-        "--form", choices=FORMS, help="how matrices are paired (default: inferred where the counts allow one form only)"
-    )
-    add(
-        "--right-order",
-        choices=("tile", "pattern"),
-        help="what the first axis of a 4D RIGHT counts; in a 3D RIGHT: what runs slower",
-    )
+    text = "how matrices are paired (default: inferred where the counts allow one form only)"
+    add("--form", choices=FORMS, help=text)
+    text = "what the first axis of a 4D RIGHT counts; in a 3D RIGHT: what runs slower"
+    add("--right-order", choices=("tile", "pattern"), help=text)
     add("--window", default="full", help="full (default), valid or sy:a..b,sx:c..d, inclusive")
-    add(
-        "--variant",
-        default=AUTO,
-        metavar="ID",
-        help="from --list, or auto (default): the fastest by what was measured on this machine, else the nearest; "
-        "no FFT where the range of the numbers would cost it the small outputs",
-    )
+    text = "from --list, or auto (default): the fastest by what was measured on this machine, else the nearest; "
+    text += "no FFT where the range of the numbers would cost it the small outputs"
+    add("--variant", default=AUTO, metavar="ID", help=text)
     add("--params", default="", help="key=value;..., a point of its grid (default: all threads)")
     add("--precision", help="fp32, fp64, ... (default: the variant's first; fp32 for auto)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
@@ -92,20 +84,13 @@ def build_parser() -> argparse.ArgumentParser:
     add("--subtract-mean", action="store_true", help="subtract each matrix's own mean first")
     add("--output", type=Path, metavar="OUT.npy", help="every value: pairs x out_rows x out_cols; or the records")
     add("--peaks", metavar="PEAKS.csv", help="the peak of each pair, or the records of --result; - is stdout (default)")
-    add(
-        "--allow-nonfinite",
-        action="store_true",
-        help="write --output even where sums overflow to inf or NaN (default: refused, nothing is written)",
-    )
+    text = "write --output even where sums overflow to inf or NaN (default: refused, nothing is written)"
+    add("--allow-nonfinite", action="store_true", help=text)
     add("--force", action="store_true", help="replace existing output files")
-    add(
-        "--chunk-mib",
-        type=_positive,
-        default=256,
-        metavar="N",
-        help="surfaces kept in memory at a time (default 256); of a variant that "
-        "writes the records of --result itself: its matrices and records",
+    text = (
+        "surfaces kept in memory at a time (default 256); of a variant that writes the records of --result itself: its "
     )
+    add("--chunk-mib", type=_positive, default=256, metavar="N", help=text + "matrices and records")
     add("--quiet", action="store_true", help="no progress bar, no description")
     add("--list", action="store_true", help="the variants of this build")
     return parser
@@ -194,7 +179,12 @@ def prepare(
     """
     limit = arguments.chunk_mib << 20
     if arguments.variant != AUTO:
-        job = named_job(library.variant(arguments.variant), arguments)
+        variant = library.variant(arguments.variant)
+        has = variant["precisions"]
+        if precision and precision not in has:
+            way_out = "choose one of them or another --variant"
+            raise UserError(f"precision '{precision}': {variant['id']} has {', '.join(has)}; {way_out}")
+        job = stream.Job.of_variant(variant, arguments.device, precision or has[0], arguments.params)
         records = stream.writes_itself(library, job.variant, problem)
 
         def named(risk: str) -> Choice:
@@ -222,17 +212,6 @@ def prepare(
         return chooser.choose(part, job.precision, risk) if risk else fastest
 
     return Prepared(job, chunks, held, choose)
-
-
-def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.Job:
-    """A variant's job; its default precision and parameters where none are asked for."""
-    precision = arguments.precision or variant["precisions"][0]
-    if precision not in variant["precisions"]:
-        raise UserError(
-            f"precision '{precision}': {variant['id']} has {', '.join(variant['precisions'])}; "
-            "choose one of them or another --variant"
-        )
-    return stream.Job.of_variant(variant, arguments.device, precision, arguments.params)
 
 
 def make_problem(arguments: argparse.Namespace, left: Header, right: Header, nan: tuple[bool, bool]) -> Problem:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from xcorr.commands.memory import check_memory
 from xcorr.errors import UserError, nearest
+from xcorr.problem import format_shape as by
 
 READ = ".npy, .npz, .png, .tif, .jpg, .csv and .mseed"
 HELP = """\
@@ -261,8 +262,3 @@ def _mseed(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
     check_memory(str(path), {"samples": 8 * samples})
     array = np.asarray(traces(headonly=False)[name].data)
     return Header(array.shape, array.dtype, 0, lambda: array)
-
-
-def by(shape: tuple[int, ...]) -> str:
-    """Text such as 480x640."""
-    return "x".join(str(extent) for extent in shape)

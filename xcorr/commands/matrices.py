@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xcorr.commands.formats import Header, by, header_of
+from xcorr.commands.formats import Header, header_of
 from xcorr.commands.memory import check_memory
 from xcorr.errors import UserError
+from xcorr.problem import format_shape as by
 
 _SLAB_ELEMENTS = 1 << 22
 WITHOUT_NAN = "leave NaN out by --nan-is-masked"

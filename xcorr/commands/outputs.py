@@ -68,12 +68,12 @@ def write_peaks(where: str, problem: Problem, found: peaks.Peaks) -> None:
 
 def write_columns(where: str, names: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
     """A CSV of columns of numbers to a file or, for '-', to stdout."""
-    write_lines(where, names, ([cell(value) for value in row] for row in zip(*(one.tolist() for one in columns))))
+    write_rows(where, names, zip(*(one.tolist() for one in columns)))
 
 
-def write_lines(where: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A CSV of cells to a file or, for '-', to stdout."""
-    lines = "".join(",".join(row) + "\n" for row in (names, *rows))
+def write_rows(where: str, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A CSV of rows of numbers to a file or, for '-', to stdout."""
+    lines = "".join(",".join(map(cell, row)) + "\n" for row in (names, *rows))
     if where == "-":
         sys.stdout.write(lines)
         sys.stdout.flush()

@@ -2,12 +2,13 @@
 
 Conventions, also of the CSV that `xcorr --peaks` writes:
 - the peak is the largest value; of equal ones the first in row-major order;
-- the sub-pixel shift is the vertex of the parabola through the peak and its two neighbours, for each axis alone, at most half a
-  pixel from the peak; where equal values follow it along the axis, the middle of these: half a pixel for two of them. Along an
-  axis where the peak lies on the border of the window (no second neighbour) the integer shift is kept, and `border` is 1;
-- `peak_to_second` is the peak divided by the second peak: the largest local maximum outside the 5 x 5 elements around the peak. A
-  local maximum is not below any of its (up to 8) neighbours, and above those before it in row-major order. NaN where there is
-  none or where it is not positive.
+- the sub-pixel shift is the vertex of the parabola through the peak and its two neighbours, for
+  each axis alone, at most half a pixel from the peak; where equal values follow it along the axis,
+  the middle of these: half a pixel for two of them. Along an axis where the peak lies on the
+  border of the window (no second neighbour) the integer shift is kept, and `border` is 1;
+- `peak_to_second` is the peak divided by the second peak: the largest local maximum outside the 5
+  x 5 elements around the peak. A local maximum is not below any of its (up to 8) neighbours, and
+  above those before it in row-major order. NaN where there is none or where it is not positive.
 These are the rules of the result `peak` (docs/design.md, Fields of a problem).
 """
 

@@ -17,7 +17,7 @@ from xcorr.files import replaced_file
 from xcorr.native import conversion
 from xcorr.native.library import Library, find_variant
 from xcorr.native.stream import Job
-from xcorr.problem import Problem
+from xcorr.problem import Problem, format_shape
 
 COLUMNS = ("y", "x", "dy", "dx", "value", "signal_to_noise", "residual", "outlier", "blank")
 # Options with the names of parameters of velocimetry.displacements.
@@ -44,57 +44,24 @@ def build_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("first", type=Path, metavar="FIRST.npy")
     add("second", type=Path, metavar="SECOND.npy")
-    add(
-        "--window",
-        type=whole_numbers,
-        default=[32],
-        metavar="N[,N...]",
-        help="side of the windows: 16, 32 (default), 64 or any other; with commas of each pass, the last one of those that follow",
-    )
-    add(
-        "--overlap",
-        type=whole_numbers,
-        metavar="N[,N...]",
-        help="pixels that neighbouring windows share, likewise (default: half a window)",
-    )
-    add(
-        "--fit",
-        type=lambda text: text.split(","),
-        default=["gaussian"],
-        metavar="F[,F...]",
-        help="of a peak between pixels, likewise: gaussian (default) or parabola",
-    )
+    numbers: dict[str, Any] = {"type": whole_numbers, "metavar": "N[,N...]"}
+    text = "side of the windows: 16, 32 (default), 64 or any other; with commas of each pass, the last one of those that follow"
+    add("--window", **numbers, default=[32], help=text)
+    add("--overlap", **numbers, help="pixels that neighbouring windows share, likewise (default: half a window)")
+    text = "of a peak between pixels, likewise: gaussian (default) or parabola"
+    add("--fit", type=lambda text: text.split(","), default=["gaussian"], metavar="F[,F...]", help=text)
     add("--boundary", choices=("circular", "zero"), default="circular", help="circular (default) or zero padding")
     add("--passes", type=int, default=2, metavar="N", help="each after the first one shifts the windows (default: 2)")
-    add(
-        "--mask",
-        type=Path,
-        metavar="FILE.npy",
-        help="0 or 1 a pixel of both frames: 0 does not count. The search is zncc then, with zero padding",
-    )
+    text = "0 or 1 a pixel of both frames: 0 does not count. The search is zncc then, with zero padding"
+    add("--mask", type=Path, metavar="FILE.npy", help=text)
     add("--mask-second", type=Path, metavar="FILE.npy", help="the same of SECOND, where its mask is another one")
     add("--nan-is-masked", action="store_true", help="pixels that are NaN do not count, as those of a mask")
-    add(
-        "--least-valid",
-        type=float,
-        default=velocimetry.LEAST_VALID,
-        metavar="S",
-        help="share of the pixels of a window that must count, else it is blank (default: %(default)g)",
-    )
-    add(
-        "--threshold",
-        type=float,
-        default=velocimetry.THRESHOLD,
-        metavar="R",
-        help="a residual of the normalised median test above it is an outlier (default: %(default)g)",
-    )
-    add(
-        "--least-value",
-        type=float,
-        default=velocimetry.LEAST_VALUE,
-        metavar="V",
-        help="a correlation coefficient below it is an outlier, unless the peak stands out (default: %(default)g)",
-    )
+    text = "share of the pixels of a window that must count, else it is blank (default: %(default)g)"
+    add("--least-valid", type=float, default=velocimetry.LEAST_VALID, metavar="S", help=text)
+    text = "a residual of the normalised median test above it is an outlier (default: %(default)g)"
+    add("--threshold", type=float, default=velocimetry.THRESHOLD, metavar="R", help=text)
+    text = "a correlation coefficient below it is an outlier, unless the peak stands out (default: %(default)g)"
+    add("--least-value", type=float, default=velocimetry.LEAST_VALUE, metavar="V", help=text)
     outputs.add_options(add, "FILE.csv", "arrows")
     return parser
 
@@ -119,11 +86,11 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
         raise UserError(f"--least-valid {arguments.least_valid:g}: is a share of pixels; use 0 to 1")
     # Before anything is read.
     velocimetry.schedule(arguments.window, arguments.overlap, arguments.fit, arguments.passes)
-    given = zip((arguments.first, arguments.second), read_masks(arguments))
+    given = (arguments.first, arguments.mask), (arguments.second, arguments.mask_second or arguments.mask)
     frames = [read_frame(path, mask, arguments.nan_is_masked) for path, mask in given]
     (first, second), masks = (frame for frame, _ in frames), (frames[0][1], frames[1][1])
     if first.shape != second.shape:
-        shapes = f"{formats.by(first.shape)} and {formats.by(second.shape)}"
+        shapes = f"{format_shape(first.shape)} and {format_shape(second.shape)}"
         raise UserError(f"{arguments.second}: {shapes} pixels; give two frames of one shape")
     library = library or Library()
     choose = chooser(library, arguments.variant, arguments.device)
@@ -135,9 +102,12 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     return 0
 
 
-def read_frame(path: Path, mask: NDArray[Any] | None, nan_is_masked: bool) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def read_frame(path: Path, of_mask: Path | None, nan_is_masked: bool) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """A frame as float32, and its mask, to which NaN are added where they may be. Pixels that do not count may have any
     value, none included."""
+    mask = None
+    if of_mask is not None:
+        mask = matrices.read_matrices(of_mask, matrices.read_header(of_mask, stack=True))
     header = matrices.read_header(path, stack=True)
     if len(header.shape) != 2:
         raise UserError(
@@ -147,7 +117,7 @@ def read_frame(path: Path, mask: NDArray[Any] | None, nan_is_masked: bool) -> tu
     stack = matrices.as_stack(str(path), array)
     if mask is not None and mask.shape != stack.shape[1:]:
         raise UserError(
-            f"{path}: its mask has {formats.by(mask.shape)} pixels; give one of {formats.by(stack.shape[1:])}"
+            f"{path}: its mask has {format_shape(mask.shape)} pixels; give one of {format_shape(stack.shape[1:])}"
         )
     if nan_is_masked:
         mask = matrices.without_nan(array, mask)
@@ -155,15 +125,6 @@ def read_frame(path: Path, mask: NDArray[Any] | None, nan_is_masked: bool) -> tu
     matrices.check_finite(str(path), stack, valid, matrices.WITHOUT_NAN)
     made = conversion.converted(stack, np.float32, True, valid).stack
     return matrices.to_float32(str(path), made)[0], mask
-
-
-def read_masks(arguments: argparse.Namespace) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
-    """The masks of both frames."""
-    paths = arguments.mask, arguments.mask_second or arguments.mask
-    first, second = (
-        None if path is None else matrices.read_matrices(path, matrices.read_header(path, stack=True)) for path in paths
-    )
-    return first, second
 
 
 def chooser(library: Any, variant: str, device: str) -> Callable[[Problem, int], Job]:

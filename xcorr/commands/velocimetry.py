@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -47,7 +47,6 @@ MASK_BYTES_AT_A_TIME = 1 << 26
 REACH = 2  # pixels on either side of what the search found
 MOST_PASSES = 20
 FITS = ("gaussian", "parabola")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -91,17 +90,14 @@ def schedule(
     if not 1 <= passes <= MOST_PASSES:
         raise UserError(f"--passes {passes}: use 1 to {MOST_PASSES}")
 
-    def spread(name: str, values: list[T]) -> list[T]:
+    def spread(name: str, given: Any) -> list[Any]:
+        values = [given] if isinstance(given, (int, np.integer, str)) else list(given)
         if not 1 <= len(values) <= passes:
             raise UserError(f"--{name}: {len(values)} values for {passes} passes; give one a pass, or raise --passes")
         return values + values[-1:] * (passes - len(values))
 
-    def numbers(given: int | Sequence[int]) -> list[int]:
-        return [int(given)] if isinstance(given, (int, np.integer)) else list(given)
-
-    sides = spread("window", numbers(window))
-    overlaps = [one // 2 for one in sides] if overlap is None else spread("overlap", numbers(overlap))
-    fits = spread("fit", [fit] if isinstance(fit, str) else list(fit))
+    sides, fits = spread("window", window), spread("fit", fit)
+    overlaps = [one // 2 for one in sides] if overlap is None else spread("overlap", overlap)
     for one in fits:
         if one not in FITS:
             raise UserError(f"--fit {one}: unknown; use {' or '.join(FITS)}")
@@ -118,9 +114,8 @@ def search_of(window: int, pairs: int, boundary: str, masked: bool = False) -> P
     """The search of so many pairs of windows, at shifts up to half a window. With masks nothing lies outside a window."""
     half = window // 2
     shifts = f"sy:{-half}..{half - 1},sx:{-half}..{half - 1}"
-    if masked:
-        return _pairs(window, pairs, shifts, True, score="zncc", result="peak:gaussian")
-    return _pairs(window, pairs, shifts, False, boundary=boundary, score="covariance", result="peak:gaussian")
+    fields = {"score": "zncc"} if masked else {"score": "covariance", "boundary": boundary}
+    return _pairs(window, pairs, shifts, masked, result="peak:gaussian", **fields)
 
 
 def fit_of(window: int, fit: str, reach: int, masked: bool, pairs: int) -> Problem:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from xcorr.commands.formats import by
 from xcorr.errors import UserError
 from xcorr.native import moments
+from xcorr.problem import format_shape
 
 # A window whose values differ by no more than this share of the largest one is constant: 8 roundings of float32 either way.
 CONSTANT = 16 * 2.0**-24
@@ -28,7 +28,8 @@ def masked(frames: Frames, masks: tuple[NDArray[Any] | None, NDArray[Any] | None
     for name, frame, mask in zip(("first", "second"), frames, masks):
         mask = np.ones(frame.shape, bool) if mask is None else np.asarray(mask)
         if mask.shape != frame.shape:
-            raise UserError(f"mask of the {name} frame: {by(mask.shape)} pixels; give one of {by(frame.shape)}")
+            shapes = f"{format_shape(mask.shape)} pixels; give one of {format_shape(frame.shape)}"
+            raise UserError(f"mask of the {name} frame: {shapes}")
         if not np.isin(mask, (0, 1)).all():
             raise UserError(f"mask of the {name} frame: has other values than 0 and 1; give booleans")
         counts = mask.astype(bool)

@@ -95,16 +95,10 @@ def converted(
         with np.errstate(over="ignore", invalid="ignore"):
             made[index] = matrix if middle is None else differences(matrix, middle)
         if counts is not None and not counts.all():
-            made[index][~counts] = _any(made[index], counts) if middle is None else 0
+            usable = made[index][counts & np.isfinite(made[index])]
+            made[index][~counts] = usable[0] if middle is None and usable.size else 0
         removed.append(middle)
     return Converted(made, removed)
-
-
-def _any(values: NDArray[Any], counts: NDArray[Any]) -> Any:
-    """A valid, finite element, else 0."""
-    usable = values[counts]
-    usable = usable[np.isfinite(usable)]
-    return usable[0] if usable.size else 0
 
 
 def _is_exact(values: NDArray[Any], scalar: type, valid: NDArray[Any] | None) -> bool:
@@ -172,23 +166,17 @@ def loss(
     for index, matrix in enumerate(stack):
         counts = None if valid is None else valid[index] != 0
         shape = (min(window[0], matrix.shape[0]), min(window[1], matrix.shape[1])) if local else matrix.shape
-        middle = made.pivots[index]
-        exact = (matrix if middle is None else differences(matrix, middle)).astype(np.float64)
-        worst, flat = _loss(exact, made.stack[index], middle, matrix.dtype, (shape[0], shape[1]), counts)
+        worst, flat = _loss(matrix, made.stack[index], made.pivots[index], (shape[0], shape[1]), counts)
         found = Loss(max(found.worst, worst), found.flat or (flat and fields.centring == "overlap"), local)
     return found
 
 
 def _loss(
-    exact: NDArray[Any],
-    made: NDArray[Any],
-    middle: Any,
-    kind: np.dtype[Any],
-    window: tuple[int, int],
-    valid: NDArray[Any] | None,
+    matrix: NDArray[Any], made: NDArray[Any], middle: Any, window: tuple[int, int], valid: NDArray[Any] | None
 ) -> tuple[float, bool]:
-    """`Loss.worst` and `Loss.flat` of a matrix. `exact`: the matrix less its pivot `middle`, in float64. Windows that are
-    constant within roundings of their type `kind` lose nothing."""
+    """`Loss.worst` and `Loss.flat` of a matrix with the pivot `middle`. Windows that are constant within roundings of their type
+    lose nothing."""
+    exact = (matrix if middle is None else differences(matrix, middle)).astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         changed = np.abs(exact - made)
     if valid is not None:
@@ -199,7 +187,7 @@ def _loss(
         return 0.0, False
     worst, flat = 0.0, False
     magnitude = np.abs(exact)
-    roundings = ROUNDINGS * np.finfo(kind).eps / 2 if kind.kind == "f" else 0.0
+    roundings = ROUNDINGS * np.finfo(matrix.dtype).eps / 2 if matrix.dtype.kind == "f" else 0.0
     for rows, _ in moments.slabs(exact.shape, window):
         count, _, squares = moments.of_windows(exact[rows], window, None if valid is None else valid[rows])
         errors = moments.sums(changed[rows] ** 2, window)
