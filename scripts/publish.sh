@@ -14,9 +14,7 @@ case ${1:-} in
   --help | -h) show_help "$0"; exit 0 ;;
   --add) add=(--add); shift ;;
 esac
-case ${1:-} in
-  -*) refuse "$1: unknown option; see scripts/publish.sh --help" ;;
-esac
+if [[ ${1:-} == -* ]]; then refuse "$1: unknown option; see scripts/publish.sh --help"; fi
 
 "$scripts/setup.sh" || exit
 # shellcheck source=scripts/env.sh

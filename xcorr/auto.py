@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from xcorr.choice import plans
 from xcorr.choice.auto import Auto
-from xcorr.errors import NOTHING_WRITTEN, Parser, UserError, command, nearest
+from xcorr.errors import NOTHING_WRITTEN, Parser, UserError, choose, command
 from xcorr.fields import NAMES, PLAIN, Fields
 from xcorr.native.library import Library
 from xcorr.native.precisions import PRECISIONS
@@ -51,9 +51,8 @@ def _calls(text: str) -> float:
 def run(argv: Sequence[str]) -> int:
     """The command; raises UserError and LibraryError."""
     options = parser().parse_args(argv)
-    for what, value, valid in (("form", options.form, FORMS), ("precision", options.precision, PRECISIONS)):
-        if value not in valid:
-            raise UserError(f"{what} {value}: unknown; {nearest(value, valid)}")
+    choose("form", [options.form], FORMS)
+    choose("precision", [options.precision], PRECISIONS)
     left, right = (parse_size(size)[0] for size in (options.left, options.right or options.left))
     lefts, rights = parse_counts(f"{options.lefts}:{options.rights}")
     fields = Fields(**{name: getattr(options, name) for name in NAMES})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -90,11 +90,10 @@ class Fields:
         distance above 1 stays, since only the harness applies it."""
         kind, _, rest = self.result.partition(":")
         above = ("above:8mad:1" if "mad" in rest else "above:0:1") + (":2" if self.distance > 1 else "")
-        result = {"peaks": "peaks:1", "above": above, "peak": "peak"}.get(kind, kind)
-        score = {"phase": "phase:0"}.get(self.score_kind, self.score_kind)
+        result = {"peaks": "peaks:1", "above": above}.get(kind, kind)
         if rest.startswith("upsample"):
             result = "peak:upsample=2"
-        return Fields(self.boundary, score, self.masks, result, self.same, self.views)
+        return replace(self, score=self.score_kind, result=result)
 
     @property
     def score_kind(self) -> str:
@@ -103,7 +102,8 @@ class Fields:
 
     @property
     def centring(self) -> str:
-        """Mean that the score subtracts from the elements: none, matrix (of the whole matrix) or overlap."""
+        """Mean that the score subtracts from the elements: none, matrix (of the whole matrix) or overlap. But for none an offset of
+        a matrix leaves the score unchanged."""
         return CENTRING[self.score_kind]
 
     @property

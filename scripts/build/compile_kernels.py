@@ -73,22 +73,17 @@ def parse(lines: Iterable[str]) -> tuple[list[Kernel], list[str]]:
 
 def short_name(signature: str) -> tuple[str, str]:
     """Name and template arguments of a demangled kernel: without return type, namespaces and parameters."""
-    depth = 0
     head = signature = signature.replace("(anonymous namespace)::", "")
+    depth, opened = 0, len(signature)
     for place, letter in enumerate(signature):
+        if letter == "<" and depth == 0:
+            opened = place
         depth += (letter == "<") - (letter == ">")
         if letter == "(" and depth == 0:
             head = signature[:place]
             break
-    arguments = ""
-    if head.endswith(">"):
-        start = len(head) - 1
-        depth = 1
-        while depth:
-            start -= 1
-            depth += (head[start] == ">") - (head[start] == "<")
-        head, arguments = head[:start], head[start + 1 : -1]
-    return re.split(r"::|\s", head)[-1], arguments
+    name, arguments = (head[:opened], head[opened + 1 : -1]) if head.endswith(">") else (head, "")
+    return re.split(r"::|\s", name)[-1], arguments
 
 
 def demangled(names: Sequence[str]) -> list[str]:
@@ -132,12 +127,8 @@ def main() -> None:
     for kernel, signature in zip(kernels, demangled([kernel.mangled for kernel in kernels])):
         name, arguments = short_name(signature)
         entries.append({"kernel": name, "arguments": arguments, "signature": signature, **asdict(kernel)})
-    report = {
-        "unit": args.unit.name,
-        "variant": identity[1] if identity else "",
-        "seconds": round(seconds, 1),
-        "kernels": entries,
-    }
+    report = {"unit": args.unit.name, "variant": identity[1] if identity else "", "seconds": round(seconds, 1)}
+    report["kernels"] = entries
     args.report.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 

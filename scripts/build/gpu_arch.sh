@@ -6,10 +6,7 @@
 set -euo pipefail
 # shellcheck source=scripts/env.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../env.sh"
-if [[ ${1:-} == --help || ${1:-} == -h ]]; then
-  show_help "$0"
-  exit 0
-fi
+if [[ ${1:-} == --help || ${1:-} == -h ]]; then show_help "$0"; exit 0; fi
 if (($#)); then refuse "$1: unknown option; see scripts/build/gpu_arch.sh --help"; fi
 command -v nvidia-smi >/dev/null || exit 0
 capabilities=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null) || exit 0

@@ -9,10 +9,7 @@
 set -euo pipefail
 # shellcheck source=scripts/env.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../env.sh"
-if [[ ${1:-} == --help || ${1:-} == -h ]]; then
-  show_help "$0"
-  exit 0
-fi
+if [[ ${1:-} == --help || ${1:-} == -h ]]; then show_help "$0"; exit 0; fi
 if [[ ${1:-} == -* ]]; then refuse "$1: unknown option; see scripts/build/mathdx.sh --help"; fi
 if (($# > 1)); then refuse "$2: one folder is looked in; see scripts/build/mathdx.sh --help"; fi
 

@@ -34,18 +34,10 @@ MULTIPROCESSORS = {
     121: (48, 100),
 }
 COLUMNS = (
-    "arch",
-    "variant",
-    "kernel",
-    "arguments",
-    "registers",
-    "shared_bytes",
-    "stack_bytes",
-    "spill_store_bytes",
-    "spill_load_bytes",
-    "warps_per_sm",
-    "occupancy",
-)
+    "arch variant kernel arguments registers shared_bytes stack_bytes spill_store_bytes spill_load_bytes "
+    "warps_per_sm occupancy"
+).split()
+UNIT_COLUMNS = ("variant", "unit", "seconds")
 
 Row = dict[str, Any]
 
@@ -120,11 +112,7 @@ def main() -> None:
     reports = [json.loads(path.read_text(encoding="utf-8")) for path in args.reports]
     fresh = {one["variant"] for one, path in zip(reports, args.reports) if path.stat().st_mtime > written}
     write(args.kernels, COLUMNS, rows(reports))
-    write(
-        args.seconds,
-        ("variant", "unit", "seconds"),
-        ({name: one[name] for name in ("variant", "unit", "seconds")} for one in reports),
-    )
+    write(args.seconds, UNIT_COLUMNS, ({name: one[name] for name in UNIT_COLUMNS} for one in reports))
     if fresh:
         print("\n".join(summary(reports, fresh)))
 

@@ -167,7 +167,8 @@ class Auto:
                 f"device {self._device}: no variant of this build computes {problem.id} in {precision} there; "
                 "choose another --device or --precision"
             )
-        if not risk or not self.is_fft(fastest.variant):
+        fft = {one.id for one in self._variants if one.algorithm_class == "fft"}
+        if not risk or fastest.variant not in fft:
             return fastest
         exact = of_classes("definition")
         if exact and exact.us <= FEASIBLE_US:
@@ -190,10 +191,6 @@ class Auto:
         sides = sides_of(problem, left, right, left_mask, right_mask)
         choice: Choice = by_data(self, self._library, problem, sides, precision, self._device, FEASIBLE_US)
         return choice
-
-    def is_fft(self, variant: str) -> bool:
-        """Whether the variant is FFT-based."""
-        return any(one.id == variant and one.algorithm_class == "fft" for one in self._variants)
 
     def _choose(
         self, asked: Problem, problem: Problem, precision: str, calls: float, classes: Sequence[str]
@@ -228,8 +225,7 @@ class Auto:
     def _refusal(self, problem: Problem, point: Point, precision: str) -> str:
         """Reason why the point cannot compute the problem on this device, else ""."""
         place = {"variant": point[0], "params": point[1], "precision": precision, "device": self._device}
-        reason: str = self._library.supports(problem, **place)
-        return reason
+        return str(self._library.supports(problem, **place))
 
     def _can(self, precision: str, problem: Problem, point: Point) -> bool:
         """Whether the point computes the problem on this device. True for a point that this build does not have."""

@@ -43,10 +43,10 @@ def sides_of(
     problem: Problem, left: Any, right: Any = None, left_mask: Any = None, right_mask: Any = None
 ) -> tuple[Side, Side]:
     """Both sides from arrays as in Library.correlate. LibraryError for arrays that do not fit the problem."""
-    given = (("left", left, left_mask), ("right", left if problem.fields.same == "yes" else right, right_mask))
-    shapes = ((problem.lefts, *problem.left), (problem.rights, *problem.right))
+    right = left if problem.fields.same == "yes" else right
+    shapes = (problem.lefts, *problem.left), (problem.rights, *problem.right)
     made = []
-    for (name, array, mask), shape in zip(given, shapes):
+    for name, array, mask, shape in zip(("left", "right"), (left, right), (left_mask, right_mask), shapes):
         is_frame = isinstance(array, Windows)
         stack = np.asarray(array.frame if isinstance(array, Windows) else array)
         check_type(name, stack)
@@ -78,20 +78,15 @@ class Cost:
 
     @property
     def text(self) -> str:
-        """The loss in words, "" without any."""
-        if not self.loss:
-            return ""
+        """The loss in words."""
         share = f"{100 * self.loss.worst:.2g} %" if self.loss.worst < 10 else "more than ten times"
         of = "a window" if self.loss.local else "a matrix"
         return f"{self.side}: rounding to float32 changes {of} by {share} of its deviation"
 
     def warning(self, problem: Problem) -> str:
-        """The loss and the way out, "" without any, for a precision that stays."""
-        if not self.loss:
-            return ""
-        offset_free = conversion.is_offset_free(problem.fields)
-        way_out = "compute in fp64" if offset_free else "subtract an offset first (--subtract-mean), or compute in fp64"
-        return f"{self.text}; {way_out}"
+        """The loss and the way out, for a precision that stays."""
+        way_out = "subtract an offset first (--subtract-mean), or " if problem.fields.centring == "none" else ""
+        return f"{self.text}; {way_out}compute in fp64"
 
 
 def by_data(
@@ -127,7 +122,7 @@ def converted(
 ) -> tuple[list[NDArray[Any]], Cost, Any]:
     """Both stacks in `scalar`, what that cost, and None. In float64, with what `wider` gives, if float32 has too few digits, the
     score does not change with an offset, and `wider` gives something."""
-    offset_free = conversion.is_offset_free(problem.fields)
+    offset_free = problem.fields.centring != "none"
 
     def both(scalar: type) -> list[Converted]:
         return [conversion.converted(one.stack, scalar, offset_free, one.valid, one.is_frame) for one in sides]

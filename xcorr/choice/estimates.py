@@ -97,17 +97,11 @@ def _nearest(variant: str, problems: Sequence[Problem], times: Times) -> float:
 
 
 def _with_known_score(problem: Problem, times: Times) -> Problem:
-    """The problem, with the sibling of its score if only that was measured."""
-    sibling = SIBLINGS.get(problem.fields.score_kind)
-    if sibling is None or _is_known(problem, times):
-        return problem
-    other = replace(problem, fields=replace(problem.fields, score=sibling))
-    return other if _is_known(other, times) else problem
-
-
-def _is_known(problem: Problem, times: Times) -> bool:
-    """Whether problems with its fields, or their surfaces, were measured."""
-    return any(neighbours(one, times) for one in (problem, problem.surface))
+    """The problem, with the sibling of its score if only problems with that, or their surfaces, were measured."""
+    sibling = SIBLINGS.get(problem.fields.score_kind, problem.fields.score)
+    both = problem, replace(problem, fields=replace(problem.fields, score=sibling))
+    known = (one for one in both if neighbours(one, times) or neighbours(one.surface, times))
+    return next(known, problem)
 
 
 def _surfaces(problem: Problem, times: Times, variants: Mapping[str, Variant]) -> dict[Point, tuple[float, str]]:

@@ -69,12 +69,8 @@ def _of_scores(problem: Problem, left: NDArray[Any], right: NDArray[Any], precis
     """`risk` for ncc and zncc."""
     window = tuple(map(min, problem.left, problem.right))
     limit = SCORE / (ROUNDOFF.get(precision, 2.0**-24) * math.log2(TILE))
-    ratio = max(
-        _spread_of_tiles(matrix, window, problem.fields.centring == "overlap")
-        for stack in (left, right)
-        for matrix in stack
-    )
-    if ratio <= limit:
+    centred = problem.fields.centring == "overlap"
+    if max(_spread_of_tiles(matrix, window, centred) for stack in (left, right) for matrix in stack) <= limit:
         return ""
     return f"scores by an FFT may be wrong by more than {SCORE:g}, since an outlier spoils the windows near it"
 

@@ -84,19 +84,15 @@ def undigest(made: Digest) -> dict[str, Times]:
         times: dict[Problem, dict[Point, float]] = {}
         found[precision] = times
         for table in forms.values():
-            points = [(_name(variant), _name(params)) for variant, params in table["points"]]
+            points = [(variant, params) for variant, params in table["points"]]
+            if wrong := [word for point in points for word in point if not isinstance(word, str)]:
+                raise ValueError(f"{wrong[0]!r} is no name of a variant and no parameters")
             for name, values in table["problems"].items():
                 problem = Problem.of_id(name)
                 if not isinstance(values, list) or len(values) != len(points):
                     raise ValueError(f"{name}: {len(points)} times are needed, one a point")
                 times[problem] = {p: time_us(us, problem) for p, us in zip(points, values) if us is not None}
     return found
-
-
-def _name(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} is no name of a variant and no parameters")
-    return value
 
 
 def _check_set(one: Any) -> None:

@@ -57,7 +57,9 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     if not 0 < arguments.prominence < 2:
         raise UserError(f"--prominence {arguments.prominence:g}: give a number above 0 and below 2")
     library = library or Library()
-    raw = matrices.to_float32(str(arguments.frames), frames)
+    with np.errstate(over="ignore"):
+        raw = frames.astype(np.float32)
+    matrices.check_range(str(arguments.frames), raw)
     images = dict(zip(KINDS, (autocorrelation.without_mean(frames), raw)))
     found = {kind: curves(library, arguments, own, radius) for kind, own in images.items()}
     write(arguments.output, found)  # before the figure, which may fail

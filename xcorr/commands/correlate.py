@@ -1,8 +1,4 @@
-"""xcorr: cross-correlates a user's matrices with any variant of this tree.
-
-out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx], zero outside either matrix: what lies at (y, x) in the
-left and at (y+sy, x+sx) in the right raises the value at (sy, sx). `scripts/xcorr` is the command.
-"""
+"""xcorr, the command of `scripts/xcorr`: cross-correlates a user's matrices with any variant of this tree."""
 
 from __future__ import annotations
 

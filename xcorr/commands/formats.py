@@ -64,10 +64,9 @@ def header_of(path: Path) -> Header:
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe may wait for its writer forever
             raise UserError(f"{file}: is not a regular file; write the array to one first")
         with open(file, "rb") as opened:
-            header = reader(path, file, member, opened)
+            return reader(path, file, member, opened)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}; check the path") from None
-    return header
 
 
 def _parted(path: Path) -> tuple[Path, str]:

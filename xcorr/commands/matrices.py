@@ -178,11 +178,3 @@ def check_range(name: str, made: NDArray[Any]) -> None:
     for index, matrix in enumerate(made):
         if not np.isfinite(matrix).all():
             raise UserError(f"{name}: matrix {index} holds values beyond {made.dtype}; scale it")
-
-
-def to_float32(name: str, stack: NDArray[Any]) -> NDArray[Any]:
-    """`stack` as float32. UserError for a value beyond its range."""
-    with np.errstate(over="ignore"):
-        made = stack.astype(np.float32)
-    check_range(name, made)
-    return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from xcorr.errors import UserError
@@ -14,26 +15,18 @@ def available_memory(meminfo: Path = Path("/proc/meminfo"), control_group: Path 
     The whole memory if the system does not tell what is available; None if it tells nothing.
     """
     known: list[int] = []
-    try:
+    with suppress(OSError, ValueError, IndexError):
         lines = meminfo.read_text().splitlines()
         known += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-    except (OSError, ValueError, IndexError):
-        pass
     if not known:
-        try:
+        with suppress(OSError, ValueError):
             pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
             known += [pages * page] if pages > 0 and page > 0 else []
-        except (OSError, ValueError):
-            pass
-    try:
-        limit = int((control_group / "memory.max").read_text())  # "max" is no number: no limit
-        try:
+    with suppress(OSError, ValueError):
+        limit, used = int((control_group / "memory.max").read_text()), 0  # "max" is no number: no limit
+        with suppress(OSError, ValueError):
             used = int((control_group / "memory.current").read_text())
-        except (OSError, ValueError):
-            used = 0
         known.append(max(limit - used, 0))
-    except (OSError, ValueError):
-        pass
     return min(known, default=None)
 
 

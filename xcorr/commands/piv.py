@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,8 @@ def read_frame(path: Path, of_mask: Path | None, nan_is_masked: bool) -> tuple[N
     valid = None if mask is None else mask[np.newaxis]
     matrices.check_finite(str(path), stack, valid, matrices.WITHOUT_NAN)
     made = conversion.converted(stack, np.float32, True, valid).stack
-    return matrices.to_float32(str(path), made)[0], mask
+    matrices.check_range(str(path), made)
+    return made[0], mask
 
 
 def chooser(library: Any, variant: str, device: str) -> Callable[[Problem, int], Job]:
@@ -134,10 +136,8 @@ def chooser(library: Any, variant: str, device: str) -> Callable[[Problem, int],
     auto = Auto(library, device)
 
     def choose(problem: Problem, calls: int) -> Job:
-        if named is not None:
-            settings = {"variant": named.variant, "params": named.params, "device": device}
-            if problem.fields.score == "covariance" or not library.supports(problem, **settings):
-                return named
+        if named and (problem.fields.score == "covariance" or not library.supports(problem, **asdict(named))):
+            return named
         choice = auto.choose(problem, calls=calls)
         return Job(choice.variant, choice.params, "fp32", device)
 

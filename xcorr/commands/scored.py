@@ -18,11 +18,7 @@ from xcorr.errors import UserError
 from xcorr.fields import NORMALISED, Fields
 from xcorr.problem import Problem, format_shape, pair_indices
 
-PAIR = ("pair", "left", "right")
-PEAK_COLUMNS = (*PAIR, "sy", "sx", "value", "sub_sy", "sub_sx", "second", "border", "plateau")
-PEAKS_COLUMNS = (*PAIR, "rank", "sy", "sx", "value", "sub_sy", "sub_sx")
-DETECTION_COLUMNS = (*PAIR, "sy", "sx", "value")
-SUM_COLUMNS = (*PAIR, "sum")
+PLACE = ("sy", "sx", "value")
 
 
 def add_options(add: Any) -> None:
@@ -49,14 +45,13 @@ def sides_with_nan(arguments: argparse.Namespace, headers: Sequence[Header]) -> 
         raise UserError(
             f"--nan-is-masked: --score {arguments.score} counts every element; use --score zncc or ncc, or replace NaN"
         )
-    found = []
-    for path, header in list(zip((arguments.left, arguments.right), headers))[: 1 if arguments.same else 2]:
-        least = 0.0
-        if header.dtype.kind == "f":
-            with np.errstate(invalid="ignore"):
-                least = float(np.min(matrices.read_matrices(path, header, allow_nonfinite=True)))
-        found.append(bool(np.isnan(least)))
-    return found[0], found[-1]
+
+    def has_nan(path: Path, header: Header) -> bool:
+        may_have = header.dtype.kind == "f"
+        return may_have and bool(np.isnan(matrices.read_matrices(path, header, allow_nonfinite=True)).any())
+
+    left = has_nan(arguments.left, headers[0])
+    return left, left if arguments.same else has_nan(arguments.right, headers[1])
 
 
 def fields_of(arguments: argparse.Namespace, nan: tuple[bool, bool] = (False, False)) -> Fields:
@@ -95,9 +90,10 @@ def read_masks(arguments: argparse.Namespace, problem: Problem) -> dict[str, NDA
     return found
 
 
-def _between(found: NDArray[Any]) -> list[NDArray[Any]]:
-    """Shifts of peaks to a fraction of a pixel."""
-    return [found[axis] + found["sub_" + axis].astype(np.float64) for axis in ("sy", "sx")]
+def _of_peaks(found: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Columns of peaks: the shift in pixels, the value, and the shift to a fraction of a pixel."""
+    whole = {name: found[name] for name in PLACE}
+    return whole | {f"sub_{axis}": found[axis] + found[f"sub_{axis}"].astype(np.float64) for axis in ("sy", "sx")}
 
 
 class Records:
@@ -135,19 +131,18 @@ class Records:
         """Writes a CSV of the records to a file or, for '-', to stdout. Missing peaks have no line."""
         kind, found = self._problem.fields.result_kind, self.array()
         left, right = pair_indices(self._problem)
-        names: tuple[str, ...]
+        pair: NDArray[Any] = np.arange(len(found))
         if kind == "above":
-            pair, names, columns = found["pair"], DETECTION_COLUMNS, [found[name] for name in ("sy", "sx", "value")]
+            pair, columns = found["pair"], {name: found[name] for name in PLACE}
         elif kind == "sum":
-            pair, names, columns = np.arange(len(found)), SUM_COLUMNS, [found]
+            columns = {"sum": found}
         elif kind == "peaks":
             pair, rank = (index.ravel() for index in np.indices(found.shape))
             exists = ~np.isnan(found["value"].ravel())
-            own = found.ravel()[exists]
-            pair, names = pair[exists], PEAKS_COLUMNS
-            columns = [rank[exists], *(own[name] for name in ("sy", "sx", "value")), *_between(own)]
+            pair, columns = pair[exists], {"rank": rank[exists], **_of_peaks(found.ravel()[exists])}
         else:
-            pair, names = np.arange(len(found)), PEAK_COLUMNS
-            flags = [(found["flags"] & bit != 0).astype(int) for bit in (results.AT_BORDER, results.ON_PLATEAU)]
-            columns = [found["sy"], found["sx"], found["value"], *_between(found), found["second"], *flags]
-        write_columns(where, names, [pair, left[pair], right[pair], *columns])
+            bits = {"border": results.AT_BORDER, "plateau": results.ON_PLATEAU}
+            flags = {name: (found["flags"] & bit != 0).astype(int) for name, bit in bits.items()}
+            columns = {**_of_peaks(found), "second": found["second"], **flags}
+        names = ("pair", "left", "right", *columns)
+        write_columns(where, names, [pair, left[pair], right[pair], *columns.values()])

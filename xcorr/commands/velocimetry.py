@@ -153,9 +153,8 @@ def displacements(
     choose: Callable[[Problem, int], Job],
 ) -> Field:
     """The field between two frames of one shape, float32. `choose`: what runs a problem, of which a pass makes so many calls.
-    `window`, `overlap` and `fit` are as
-    `schedule` takes them. `masks`: of each frame True or 1 where a pixel counts; windows of which less than `least_valid`
-    counts are blank.
+    `window`, `overlap` and `fit` are as `schedule` takes them. `masks`: of each frame True or 1 where a pixel counts; windows of
+    which less than `least_valid` counts are blank.
 
     Outliers: the residual of the normalised median test is above `threshold`; the value is below `least_value` and the peak
     of the search does not stand out either, by STANDS_OUT; or `zncc` has no local maximum within REACH of that peak.
@@ -218,7 +217,7 @@ class _Run:
         pairs, apart = self._apart([np.rint(one).astype(np.int64) for one in predicted])
         blank = windows.blank(self.frames, self.valid, pairs, side, least_valid)
         search = partial(search_of, side, boundary=self.boundary, masked=masked)
-        found = self._peaks(pairs, search, np.ones(blank.shape, bool))
+        found = self._peaks([one.ravel() for one in pairs], search).reshape(blank.shape)
         wanted = [whole + found[axis] for whole, axis in zip(apart, ("sy", "sx"))]
         pairs, apart = self._apart(wanted)
         # In a frame that is hardly larger than a window the two cannot be so far apart.
@@ -227,7 +226,7 @@ class _Run:
         for group in (rest == 0, rest > 0):
             reach = REACH + int(rest[group].max(initial=0))
             measure = partial(fit_of, side, self.settings.fit, reach, masked)
-            measured[group] = self._peaks(pairs, measure, group)[group]
+            measured[group] = self._peaks([one[group] for one in pairs], measure)
         shift = [whole + measured[axis] + measured["sub_" + axis] for whole, axis in zip(apart, ("sy", "sx"))]
         return found, measured, shift, blank
 
@@ -244,13 +243,11 @@ class _Run:
             apart.append(whole)
         return [*before, *after], apart
 
-    def _peaks(
-        self, pairs: Sequence[NDArray[Any]], problem_for: Callable[..., Problem], group: NDArray[Any]
-    ) -> NDArray[Any]:
-        """Records of the pairs of a group; those of the others are zeros."""
+    def _peaks(self, pairs: Sequence[NDArray[Any]], problem_for: Callable[..., Problem]) -> NDArray[Any]:
+        """Records of pairs, by the first rows and columns of their windows."""
         cols, side = self.frames[0].shape[1], self.settings.window
-        corners = [(pairs[0][group], pairs[1][group]), (pairs[2][group], pairs[3][group])]
-        found = np.empty(corners[0][0].size, results.PEAK)
+        corners = (pairs[0], pairs[1]), (pairs[2], pairs[3])
+        found = np.empty(pairs[0].size, results.PEAK)
         step = PAIRS_AT_A_TIME if self.valid is None else max(1, MASK_BYTES_AT_A_TIME // side**2)
         for start in range(0, found.size, step):
             part = slice(start, min(start + step, found.size))
@@ -262,9 +259,7 @@ class _Run:
                     masks[name] = sliding_window_view(mask, (side, side))[y[part], x[part]]
             calls = found.size // step if part.stop - start == step else 1  # the last part has a plan of its own
             found[part] = self.choose(problem, calls).correlate(self.library, problem, sides[0], sides[1], **masks)
-        whole = np.zeros(group.shape, results.PEAK)
-        whole[group] = found
-        return whole
+        return found
 
 
 def neighbours_of(values: NDArray[Any]) -> NDArray[Any]:
@@ -282,15 +277,15 @@ def _median(values: NDArray[Any]) -> NDArray[Any]:
         return middle
 
 
-def median_residual(dy: NDArray[Any], dx: NDArray[Any], noise: float = NOISE) -> NDArray[Any]:
+def median_residual(dy: NDArray[Any], dx: NDArray[Any]) -> NDArray[Any]:
     """The residual of the normalised median test: the distance of each displacement from the median of its neighbours,
-    over the median of their distances from it and `noise`. NaN without neighbours."""
+    over the median of their distances from it and NOISE. NaN without neighbours."""
     squares = np.zeros(dy.shape)
     for component in (dy, dx):
         around = neighbours_of(component)
         middle = _median(around)
         spread = _median(np.abs(around - middle))
-        squares += ((component - middle) / (spread + noise)) ** 2
+        squares += ((component - middle) / (spread + NOISE)) ** 2
     return np.sqrt(squares)
 
 

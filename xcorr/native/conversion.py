@@ -41,11 +41,6 @@ def has_more_digits(kind: np.dtype[Any], scalar: type) -> bool:
     return kind.kind in "iu" and 8 * kind.itemsize - (kind.kind == "i") > digits
 
 
-def is_offset_free(fields: Fields) -> bool:
-    """Whether an offset of a matrix leaves the score unchanged."""
-    return fields.centring != "none"
-
-
 def pivot(values: NDArray[Any], valid: NDArray[Any] | None = None) -> Any:
     """Pivot of a matrix, one of its elements; 0 without a finite, valid element."""
     counted = values.ravel() if valid is None else values[valid != 0]

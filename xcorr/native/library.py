@@ -36,7 +36,6 @@ from numpy.typing import NDArray
 
 from xcorr import results
 from xcorr.errors import LibraryError, nearest
-from xcorr.native import conversion
 from xcorr.native.arrays import check_out, dense, mask_of, windows
 from xcorr.native.precisions import scalar_type
 from xcorr.paths import ROOT, build_directory
@@ -184,7 +183,7 @@ class _Inputs:
         if self.fields.same == "yes":  # an array that both sides share has the union of their masks
             sides, (left, right) = sides[:1], self.masks
             valid[0] = None if left is None or right is None else left | right
-        how = scalar, allow_nonfinite, conversion.is_offset_free(self.fields)
+        how = scalar, allow_nonfinite, self.fields.centring != "none"
         self.stacks: list[NDArray[Any] | None] = [None, None]
         self.offsets: list[NDArray[Any] | None] = [None, None]
         for place, (side, shape) in enumerate(sides):
@@ -240,7 +239,6 @@ class Library(_Locked):
                 "open": (text, ctypes.POINTER(pointer)),
                 "compute_with": (pointer, ctypes.POINTER(_Arrays)),
                 "close": (pointer,),
-                "reference": (text, *[pointer] * 3),
                 "reference_masked": (text, *[pointer] * 5),
             }.items():
                 self._functions[name] = getattr(library, "xcorr_" + name)
@@ -269,8 +267,7 @@ class Library(_Locked):
     ) -> str:
         """Reason why the variant cannot compute the problem on the device, else "". Plans nothing."""
         fields = _settings(variant, params, precision, device)
-        reason: str = self._json("supports", _asked(problem, **fields))["reason"]
-        return reason
+        return str(self._json("supports", _asked(problem, **fields))["reason"])
 
     def session(
         self, problem: Problem, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
@@ -370,13 +367,9 @@ class Library(_Locked):
         asked = _asked(problem, method=method)
 
         def compute(made: _Inputs, out: NDArray[Any]) -> None:
-            (left, right), masks = made.stacks, made.masks
-            right = left if right is None else right
-            pointers = [None if one is None else one.ctypes.data for one in (left, right, *masks, out)]
-            if problem.fields.masks == "none":
-                self._call("reference", asked, *pointers[:2], pointers[4])
-            else:
-                self._call("reference_masked", asked, *pointers)
+            left, right = made.stacks
+            arrays = (left, left if right is None else right, *made.masks, out)
+            self._call("reference_masked", asked, *(None if one is None else one.ctypes.data for one in arrays))
 
         return inputs.into(compute, shape, out)
 

@@ -8,6 +8,7 @@ included. Runs with Python's standard library alone, since Meson calls it.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,18 +200,8 @@ def find_included(root: Path, including: Path, name: str) -> Path | None:
     """What an include with quotes means, relative to the root: found from there or beside the file."""
     for candidate in (Path(name), including.parent / name):
         if (root / candidate).is_file():
-            return Path(*_normal(candidate))
+            return Path(os.path.normpath(candidate))
     return None
-
-
-def _normal(path: Path) -> list[str]:
-    parts: list[str] = []
-    for part in path.parts:
-        if part == ".." and parts:
-            parts.pop()
-        else:
-            parts.append(part)
-    return parts
 
 
 def source_hash(root: Path, path: Path, known: dict[Path, Source] | None = None) -> str:
