@@ -102,8 +102,8 @@ class Fields:
 
     @property
     def centring(self) -> str:
-        """Mean that the score subtracts from the elements: none, matrix (of the whole matrix) or overlap. But for none an offset of
-        a matrix leaves the score unchanged."""
+        """Mean that the score subtracts from the elements: none, matrix (of the whole matrix) or overlap. But for none,
+        an offset of a matrix leaves the score unchanged."""
         return CENTRING[self.score_kind]
 
     @property

@@ -57,7 +57,7 @@ def _fastest(
     plan_us: Callable[[Point], float],
     rival_fits: Callable[[Point], str] = lambda _: "",
 ) -> tuple[T, str] | None:
-    """The fastest with its plan that fits, and words about the next variant; None if none fits. Equal times keep their order."""
+    """The fastest with its plan that fits, and words about the next variant; None if none fits. Ties keep order."""
 
     def total(one: T) -> float:
         return one.us + plan_us(one.point)
@@ -113,8 +113,8 @@ def _first_that_fits(
 
 
 def _special(here: Sequence[Variant], fits: Callable[[Point], str]) -> list[Variant]:
-    """Variants with a point that fits, of the families for problems of one kind (speeds.toml). They come before others, and only
-    sources that know them decide."""
+    """Variants with a point that fits, of the families for problems of one kind (speeds.toml). They come before others,
+    and only sources that know them decide."""
     own = [one for one in here if one.family in speeds.shipped()["families"]]
     return [one for one in own if not all(map(fits, ((one.id, params) for params in one.points)))]
 
@@ -216,7 +216,8 @@ class Auto:
         if problem.fields != PLAIN:
             choice = self._with_fields(problem, special or here, precision, fits, plan_us)
         else:
-            known = [one for one in sources if not special or _knows(one, {variant.id for variant in special}, problem)]
+            ids = {one.id for one in special}
+            known = [source for source in sources if not ids or _knows(source, ids, problem)]
             found = (pick(problem, source, fits, plan_us) for source in ordered(problem, known))
             choice = next(filter(None, found), None) or by_rule(problem, here, self._cores, fits, plan_us)
         told = plans.text_of(calls) + f"; {self._outdated}" * bool(self._outdated)

@@ -98,8 +98,8 @@ def by_data(
     device: str,
     feasible_us: float,
 ) -> Any:
-    """The choice of `auto` (an xcorr.choice.auto.Auto) for these numbers. `precision` None: fp32, or fp64 as in `converted`, where it
-    takes at most `feasible_us`."""
+    """The choice of `auto` (an xcorr.choice.auto.Auto) for these numbers. `precision` None: fp32, or fp64 as in
+    `converted`, where it takes at most `feasible_us`."""
     asked = precision or "fp32"
     auto.choose(problem, asked)  # refuses before anything is converted
     wider = partial(fp64_of, partial(auto.choose, problem, "fp64"), feasible_us) if precision is None else None
@@ -120,8 +120,8 @@ def fp64_of(choose: Callable[[], Any], feasible_us: float) -> Any:
 def converted(
     library: Any, problem: Problem, sides: tuple[Side, Side], scalar: type, wider: Callable[[], Any] | None
 ) -> tuple[list[NDArray[Any]], Cost, Any]:
-    """Both stacks in `scalar`, what that cost, and None. In float64, with what `wider` gives, if float32 has too few digits, the
-    score does not change with an offset, and `wider` gives something."""
+    """Both stacks in `scalar`, what that cost, and None. In float64, with what `wider` gives, if float32 has too few
+    digits, the score does not change with an offset, and `wider` gives something."""
     offset_free = problem.fields.centring != "none"
 
     def both(scalar: type) -> list[Converted]:
@@ -136,7 +136,7 @@ def converted(
 def settled(
     library: Any, problem: Problem, cost: Cost, stacks: Sequence[NDArray[Any]], job: Job, choose: Callable[[str], Any]
 ) -> Any:
-    """The choice for converted stacks. `choose` gives it for a risk (fft_range.risk) or ""; `job`: precision and device."""
+    """The choice for converted stacks. `choose` gives it for a risk (fft_range.risk); `job`: precision and device."""
     choice, notes = choose(""), []
     if cost.loss and job.precision != "fp64":
         notes.append(cost.warning(problem))

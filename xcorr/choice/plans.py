@@ -14,8 +14,8 @@ SINGLE, KEPT = 1.0, math.inf  # calls that a plan serves
 
 
 def share_us(speeds: Mapping[str, Any], variant: Variant, params: str, problem: Problem, calls: float) -> float:
-    """Microseconds of a plan without timing (Planning::once) for each of `calls` calls, by `plans_once` of speeds.toml; 0 where
-    that has no speed, since such plans take microseconds."""
+    """Microseconds of a plan without timing (Planning::once) for each of `calls` calls, by `plans_once` of speeds.toml;
+    0 where that has no speed, since such plans take microseconds."""
     known = speeds["plans_once"]
     speed = known["variants"].get(variant.id) or known.get(variant.backend, {}).get(variant.algorithm_class)
     if speed is None:

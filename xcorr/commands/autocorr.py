@@ -69,8 +69,8 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
 
 
 def radius_of(arguments: argparse.Namespace, shape: tuple[int, ...]) -> int:
-    """R of --radius, else a third of the smaller side, since few pixels overlap beyond it. UserError if no shift of 1 overlaps:
-    images without directions."""
+    """R of --radius, else a third of the smaller side, since few pixels overlap beyond it. UserError for images without
+    directions, where no shift of 1 overlaps."""
     largest, frames = min(shape) - 1, arguments.frames
     if largest < 1:
         raise UserError(

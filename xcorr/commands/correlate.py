@@ -83,10 +83,9 @@ def build_parser() -> argparse.ArgumentParser:
     text = "write --output even where sums overflow to inf or NaN (default: refused, nothing is written)"
     add("--allow-nonfinite", action="store_true", help=text)
     add("--force", action="store_true", help="replace existing output files")
-    text = (
-        "surfaces kept in memory at a time (default 256); of a variant that writes the records of --result itself: its "
-    )
-    add("--chunk-mib", type=_positive, default=256, metavar="N", help=text + "matrices and records")
+    text = "surfaces kept in memory at a time (default 256); of a variant that writes the records of --result itself: "
+    text += "its matrices and records"
+    add("--chunk-mib", type=_positive, default=256, metavar="N", help=text)
     add("--quiet", action="store_true", help="no progress bar, no description")
     add("--list", action="store_true", help="the variants of this build")
     return parser
@@ -150,9 +149,9 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run before the data are read. `choose` gives the choice for the largest chunk once the risk of the data is known
-    (fft_range.risk); until then the job of auto has no variant. `held`: bytes of each pair of a chunk that are in memory for
-    its output."""
+    """A run before the data are read. `choose` gives the choice for the largest chunk once the risk of the data is
+    known (fft_range.risk); until then the job of auto has no variant. `held`: bytes of each pair of a chunk that are in
+    memory for its output."""
 
     job: stream.Job
     chunks: list[stream.Chunk]

@@ -46,8 +46,10 @@ def build_parser() -> argparse.ArgumentParser:
     add("first", type=Path, metavar="FIRST.npy")
     add("second", type=Path, metavar="SECOND.npy")
     numbers: dict[str, Any] = {"type": whole_numbers, "metavar": "N[,N...]"}
-    text = "side of the windows: 16, 32 (default), 64 or any other; with commas of each pass, the last one of those that follow"
-    add("--window", **numbers, default=[32], help=text)
+    text = (
+        "side of the windows: 16, 32 (default), 64 or any other; with commas of each pass, the last one of those that "
+    )
+    add("--window", **numbers, default=[32], help=text + "follow")
     add("--overlap", **numbers, help="pixels that neighbouring windows share, likewise (default: half a window)")
     text = "of a peak between pixels, likewise: gaussian (default) or parabola"
     add("--fit", type=lambda text: text.split(","), default=["gaussian"], metavar="F[,F...]", help=text)

@@ -25,15 +25,20 @@ def add_options(add: Any) -> None:
     """Adds the options for fields. `add`: add_argument of the parser."""
     add("--score", default="product", help="product (default), covariance, ncc, zncc or phase:p")
     add("--boundary", default="zero", help="zero (default) or circular: indices of R modulo its shape")
-    text = "surface (default): every value; peak[:gaussian|:upsample=20], peaks:k, above:t:c[:d] (at most c values of at least "
-    text += "t; 8mad: 8 deviations above the median; none closer than d pixels to a larger one) or sum: records, to --peaks as CSV and to --output as .npy"
+    text = (
+        "surface (default): every value; peak[:gaussian|:upsample=20], peaks:k, above:t:c[:d] (at most c values of at "
+    )
+    text += (
+        "least t; 8mad: 8 deviations above the median; none closer than d pixels to a larger one) or sum: records, to "
+    )
+    text += "--peaks as CSV and to --output as .npy"
     add("--result", default="surface", help=text)
     add("--mask-left", type=Path, metavar="FILE.npy", help="0 or 1 a pixel of LEFT, with ncc and zncc; 2D: for all")
     add("--mask-right", type=Path, metavar="FILE.npy", help="the same of RIGHT")
     text = "elements that are NaN do not count, as those of a mask; ncc, zncc"
     add("--nan-is-masked", action="store_true", help=text)
-    text = "of ncc and zncc: the least overlap as a share of the largest one in the window; below it the score is 0 (default: 0.3)"
-    add("--min-overlap", metavar="M", help=text)
+    text = "of ncc and zncc: the least overlap as a share of the largest one in the window; below it the score is 0 "
+    add("--min-overlap", metavar="M", help=text + "(default: 0.3)")
     add("--same", action="store_true", help="LEFT against itself; leave RIGHT out")
 
 
@@ -81,9 +86,8 @@ def read_masks(arguments: argparse.Namespace, problem: Problem) -> dict[str, NDA
         if side == "right" and mask.ndim > 2:
             mask = matrices.order_rights(str(path), mask, problem.lefts, problem.form, arguments.right_order)
         if mask.ndim > 3 or mask.shape[-2:] != shapes[side][1:] or (mask.ndim == 3 and len(mask) != shapes[side][0]):
-            raise UserError(
-                f"{path}: shape {format_shape(mask.shape)}; give a mask of {format_shape(shapes[side][1:])} or one a matrix"
-            )
+            needed = format_shape(shapes[side][1:])
+            raise UserError(f"{path}: shape {format_shape(mask.shape)}; give a mask of {needed} or one a matrix")
         if not np.isin(mask, (0, 1)).all():
             raise UserError(f"{path}: has other values than 0 and 1; save a mask of booleans, as of mask > 0")
         found[side] = np.broadcast_to(mask.astype(np.uint8), shapes[side])

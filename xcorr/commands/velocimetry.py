@@ -153,8 +153,8 @@ def displacements(
     choose: Callable[[Problem, int], Job],
 ) -> Field:
     """The field between two frames of one shape, float32. `choose`: what runs a problem, of which a pass makes so many calls.
-    `window`, `overlap` and `fit` are as `schedule` takes them. `masks`: of each frame True or 1 where a pixel counts; windows of
-    which less than `least_valid` counts are blank.
+    `window`, `overlap` and `fit` are as `schedule` takes them. `masks`: of each frame True or 1 where a pixel counts;
+    windows of which less than `least_valid` counts are blank.
 
     Outliers: the residual of the normalised median test is above `threshold`; the value is below `least_value` and the peak
     of the search does not stand out either, by STANDS_OUT; or `zncc` has no local maximum within REACH of that peak.
@@ -187,8 +187,8 @@ def signal_to_noise(found: NDArray[Any]) -> NDArray[Any]:
 
 
 def _at(y: NDArray[Any], x: NDArray[Any], made: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Displacements at (y, x) from those of a pass, `made`: y and x of its centres, dy, dx. Linear between the centres; outside the
-    grid those of its rim; 0 where nothing is known."""
+    """Displacements at (y, x) from those of a pass, `made`: y and x of its centres, dy, dx. Linear between the centres;
+    outside the grid those of its rim; 0 where nothing is known."""
 
     def between(values: NDArray[Any]) -> NDArray[Any]:
         along = np.stack([np.interp(x, made[1], row) for row in np.nan_to_num(values)])

@@ -169,8 +169,8 @@ def loss(
 def _loss(
     matrix: NDArray[Any], made: NDArray[Any], middle: Any, window: tuple[int, int], valid: NDArray[Any] | None
 ) -> tuple[float, bool]:
-    """`Loss.worst` and `Loss.flat` of a matrix with the pivot `middle`. Windows that are constant within roundings of their type
-    lose nothing."""
+    """`Loss.worst` and `Loss.flat` of a matrix with the pivot `middle`. Windows that are constant within roundings of
+    their type lose nothing."""
     exact = (matrix if middle is None else differences(matrix, middle)).astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         changed = np.abs(exact - made)
