@@ -18,14 +18,8 @@ class Accuracy:
     norm-scaled difference divides by |L| |R|, the largest possible output.
     """
 
-    elements: int = 0
-    relative: int = 0
-    total: float = 0.0
-    squares: float = 0.0
-    largest: float = 0.0
-    scaled_squares: float = 0.0
-    scaled_largest: float = 0.0
     pairs: list[tuple[float, float, float]] = field(default_factory=list)
+    _sums: list[tuple[float, ...]] = field(default_factory=list)  # in the order of `summary`, for each pair
 
     def add(self, out: np.ndarray, reference: np.ndarray, norms: np.ndarray) -> None:
         """Adds `out` and `reference` (pairs x out_rows x out_cols), with |L| |R| of each pair in `norms`.
@@ -38,27 +32,23 @@ class Accuracy:
             size = np.abs(truth)
             known = size > 0
             relative = difference[known] / size[known]
-            mean, most = (relative.mean(), relative.max()) if relative.size else (0.0, 0.0)
-            self.pairs.append((float(mean), float(most), float(scaled.max())))
-            self.elements += truth.size
-            self.relative += relative.size
-            self.total += float(relative.sum())
-            self.squares += float((relative * relative).sum())
-            self.largest = max(self.largest, float(most))
-            self.scaled_squares += float((scaled * scaled).sum())
-            self.scaled_largest = max(self.scaled_largest, float(scaled.max()))
+            mean = relative.mean() if relative.size else 0.0
+            self.pairs.append((float(mean), float(relative.max(initial=0.0)), float(scaled.max())))
+            self._sums.append((truth.size, relative.size, relative.sum(), (relative**2).sum(), (scaled**2).sum()))
 
     def summary(self) -> dict[str, float]:
         """The `float32_vs_float64` object of the summary."""
-        count = max(self.relative, 1)
-        mean = self.total / count
+        elements, relative, total, squares, scaled_squares = (float(sum(column)) for column in zip(*self._sums))
+        _, largest, scaled_largest = map(max, zip(*self.pairs))
+        count = max(relative, 1)
+        mean = total / count
         return {
-            "elements": self.elements,
+            "elements": int(elements),
             "mean_rel_diff": mean,
-            "max_rel_diff": self.largest,
-            "variance_rel_diff": max(self.squares / count - mean * mean, 0.0),
-            "norm_scaled_max": self.scaled_largest,
-            "norm_scaled_rms": float(np.sqrt(self.scaled_squares / max(self.elements, 1))),
+            "max_rel_diff": largest,
+            "variance_rel_diff": max(squares / count - mean * mean, 0.0),
+            "norm_scaled_max": scaled_largest,
+            "norm_scaled_rms": float(np.sqrt(scaled_squares / elements)),
         }
 
 

@@ -6,7 +6,6 @@ its error divided by the norms of the template and of the signal's window exceed
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from functools import partial
 from typing import Any
@@ -18,7 +17,6 @@ from tqdm import tqdm
 
 from experiments.inputs import common
 from xcorr.native.library import find_variant
-from xcorr.native.stream import Job
 from xcorr.problem import Problem
 
 EXPERIMENT, TITLE = "series-amplitudes", "Outputs that are lost at small and large amplitudes"
@@ -50,20 +48,10 @@ def normalised_errors(out: np.ndarray, left: np.ndarray, right: np.ndarray) -> n
     return np.where(np.isfinite(out) & np.isfinite(errors), errors, np.inf)
 
 
-def choose(context: common.Context, request: Problem) -> list[Job]:
-    """The variants, by default all, in each of PRECISIONS in which they compute the problem."""
-    asked = [find_variant(context.variants, name) for name in context.requested] or context.variants
-    jobs = []
-    for variant in asked:
-        for precision in (one for one in PRECISIONS if one in variant["precisions"]):
-            with contextlib.suppress(common.LeftOut):
-                jobs.append(common.job_of(context, variant, [request], precision))
-    return jobs
-
-
 def compute(context: common.Context) -> int:
     request = request_of(context.preset)
-    chosen = choose(context, request)
+    asked = [find_variant(context.variants, name) for name in context.requested] or context.variants
+    chosen, _ = common.jobs_of(context, asked, [request], PRECISIONS)
     if not chosen:
         raise common.LeftOut(f"no variant computes time series in {' or '.join(PRECISIONS)} on {context.device}")
     key = common.resume_key(context, {})
@@ -79,9 +67,8 @@ def compute(context: common.Context) -> int:
             out = job.correlate(context.library, request, own[0][:, np.newaxis], own[1][np.newaxis, np.newaxis])
             errors = normalised_errors(out.reshape(TEMPLATES, -1), *own)
             lost, largest = int((errors > LOST).sum()), float(errors.max())
-            rows.append(
-                dict(zip(COLUMNS, (job.variant, job.precision, job.params, amplitude, errors.size, lost, largest)))
-            )
+            cells = (job.variant, job.precision, job.params, amplitude, errors.size, lost, largest)
+            rows.append(dict(zip(COLUMNS, cells)))
     facts = {"lost_beyond": LOST, "outputs": TEMPLATES * SHIFTS[context.preset]}
     common.write_artifacts(context, TITLE, key, COLUMNS, rows, [], {}, facts, TABLE)
     for job in chosen:

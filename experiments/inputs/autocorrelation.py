@@ -10,9 +10,7 @@ variants on one image.
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -97,12 +95,8 @@ def choose(context: common.Context, request: Problem) -> tuple[Job, list[Job]]:
         jobs = common.requested_jobs(context, [request])
         return jobs[0], jobs
     first = common.auto_job(context, request)
-    others = []
-    for one in context.variants:
-        if one["family"] == FAMILY and one["id"] != first.variant:
-            with contextlib.suppress(common.LeftOut):
-                others.append(common.job_of(context, one, [request]))
-    return first, [first, *others]
+    others = [one for one in context.variants if one["family"] == FAMILY and one["id"] != first.variant]
+    return first, [first, *common.jobs_of(context, others, [request])[0]]
 
 
 def correlate(context: common.Context, job: Job, frames: np.ndarray, radius: int) -> np.ndarray:
@@ -111,10 +105,16 @@ def correlate(context: common.Context, job: Job, frames: np.ndarray, radius: int
     return job.correlate(context.library, request, frames, None)
 
 
-def lengths(context: common.Context, job: Job, images: np.ndarray, radius: int) -> dict[str, list[dict[str, Any]]]:
-    """Results of autocorrelation.of_planes for 8-bit images with the mean `removed` and for `raw` images."""
+def half_planes(context: common.Context, job: Job, images: np.ndarray, radius: int) -> dict[str, np.ndarray]:
+    """The half planes of 8-bit images with the mean `removed` and of `raw` images."""
     kinds = {"removed": autocorrelation.without_mean(images), "raw": images.astype(np.float32)}
-    return {kind: autocorrelation.of_planes(correlate(context, job, frames, radius)) for kind, frames in kinds.items()}
+    return {kind: correlate(context, job, frames, radius) for kind, frames in kinds.items()}
+
+
+def lengths(context: common.Context, job: Job, images: np.ndarray, radius: int) -> dict[str, list[dict[str, Any]]]:
+    """Results of autocorrelation.of_planes for the half planes of `images`."""
+    halves = half_planes(context, job, images, radius)
+    return {kind: autocorrelation.of_planes(half) for kind, half in halves.items()}
 
 
 def radius_for(shape: tuple[int, int], wavelength: float) -> int:
@@ -130,11 +130,10 @@ def truth(context: common.Context, size: Size, job: Job) -> list[dict[str, Any]]
         image = autocorrelation.ring_image(size.truth, wavelength, rng)
         radius = radius_for(size.truth, wavelength)
         index = spectral_index(image)
+        shared = {"case": "truth", **shown(job, size.truth, radius), "wavelength": wavelength, "seed": seed}
+        shared |= {"known": TRUE * wavelength, "index": index, "spectral": TRUE * min(size.truth) / index}
         for kind, (found,) in lengths(context, job, image[np.newaxis], radius).items():
-            spectral = TRUE * min(size.truth) / index
-            own = {"wavelength": wavelength, "seed": seed, "mean": kind, "known": TRUE * wavelength}
-            rows.append({**own, **shown(job, size.truth, radius), "r_max": found["r_max"], "index": index})
-            rows[-1] |= {"case": "truth", "spectral": spectral}
+            rows.append({**shared, "mean": kind, "r_max": found["r_max"]})
     return rows
 
 
@@ -145,16 +144,12 @@ def shown(job: Job, shape: tuple[int, int], radius: int) -> dict[str, Any]:
 def growth(context: common.Context, size: Size, jobs: Sequence[Job]) -> list[dict[str, Any]]:
     """A row for each variant and frame of the series; `seed` is the number of the frame."""
     wavelengths = [FIRST_WAVELENGTH + GROWTH * frame for frame in range(size.frames)]
-    images = np.stack(
-        [
-            autocorrelation.ring_image(size.growing, wavelength, np.random.default_rng([context.seed, 91, frame]))
-            for frame, wavelength in enumerate(wavelengths)
-        ]
-    )
+    rngs = [np.random.default_rng([context.seed, 91, frame]) for frame in range(size.frames)]
+    images = np.stack([autocorrelation.ring_image(size.growing, *one) for one in zip(wavelengths, rngs)])
     radius = radius_for(size.growing, wavelengths[-1])
     rows = []
     for job in jobs:
-        (found,) = (lengths(context, job, images, radius)["removed"],)
+        found = lengths(context, job, images, radius)["removed"]
         for frame, (wavelength, one) in enumerate(zip(wavelengths, found), 1):
             own = {"case": "growth", "wavelength": wavelength, "seed": frame, "mean": "removed"}
             rows.append({**own, **shown(job, size.growing, radius), "known": TRUE * wavelength, "r_max": one["r_max"]})
@@ -172,15 +167,10 @@ def peers(context: common.Context, size: Size, jobs: Sequence[Job]) -> list[dict
     least = dict.fromkeys(calls, np.inf)
     for _ in range(ROUNDS):
         for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            least[name] = min(least[name], time.perf_counter() - start)
-    params = {job.variant: job.params for job in jobs}
-    facts = {"case": "loop", "rows": size.truth[0], "cols": size.truth[1], "radius": radius}
-    return [
-        {**facts, "variant": name, "params": params.get(name, ""), "seconds": seconds}
-        for name, seconds in least.items()
-    ]
+            least[name] = min(least[name], common.timed(call, rounds=1)[1])
+    facts = {job.variant: shown(job, size.truth, radius) for job in jobs}
+    facts[LOOP] = shown(Job(LOOP), size.truth, radius)
+    return [{"case": "loop", **facts[name], "seconds": seconds} for name, seconds in least.items()]
 
 
 def previews(context: common.Context, size: Size, job: Job) -> dict[str, np.ndarray]:
@@ -188,8 +178,8 @@ def previews(context: common.Context, size: Size, job: Job) -> dict[str, np.ndar
     wavelength = min(FIGURE_WAVELENGTH, max(size.wavelengths))
     image = autocorrelation.ring_image(size.truth, wavelength, np.random.default_rng([context.seed, 3]))
     radius = min(FIGURE_RADIUS, radius_for(size.truth, wavelength))
-    kinds = {"removed": autocorrelation.without_mean(image[np.newaxis]), "raw": image[np.newaxis].astype(np.float32)}
-    planes = {kind: autocorrelation.normalised(correlate(context, job, own, radius)[0]) for kind, own in kinds.items()}
+    halves = half_planes(context, job, image[np.newaxis], radius)
+    planes = {kind: autocorrelation.normalised(half[0]) for kind, half in halves.items()}
     curves = {kind: autocorrelation.azimuthal_average(plane) for kind, plane in planes.items()}
     return {
         "plane": planes["removed"].astype(np.float32),
@@ -203,12 +193,10 @@ def wrong(rows: Sequence[dict[str, Any]]) -> list[str]:
     """A line for each result that is not allowed."""
     found = []
     for row in rows:
-        if row["case"] == "truth" and row["mean"] == "removed":
-            error = abs(row["r_max"] / row["known"] - 1)
-            if not error <= TOLERANCE:
-                found.append(
-                    f"wavelength {row['wavelength']:g}, seed {row['seed']}: R_max {row['r_max']:.4g} for {row['known']:.4g}"
-                )
+        judged = row["case"] == "truth" and row["mean"] == "removed"
+        if judged and not abs(row["r_max"] / row["known"] - 1) <= TOLERANCE:
+            at = f"wavelength {row['wavelength']:g}, seed {row['seed']}"
+            found.append(f"{at}: R_max {row['r_max']:.4g} for {row['known']:.4g}")
     for frame in sorted({row["seed"] for row in rows if row["case"] == "growth"}):
         own = np.array([row["r_max"] for row in rows if row["case"] == "growth" and row["seed"] == frame])
         if not own.max() - own.min() <= SAME_PIXELS:  # nor where one is NaN

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import gzip
 import hashlib
 import io
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,8 +20,8 @@ from experiments.inputs import datasets
 from xcorr.choice.auto import Auto
 from xcorr.commands.outputs import cell
 from xcorr.commands.peaks import Peaks
-from xcorr.errors import LibraryError, Parser, UserError, warn
-from xcorr.files import replaced_file
+from xcorr.errors import LibraryError, Parser, UserError, command, warn
+from xcorr.files import load_json, replaced_file
 from xcorr.native.library import Library, find_variant
 from xcorr.native.stream import Job
 from xcorr.native.variants import candidates, default_params
@@ -31,6 +30,7 @@ from xcorr.problem import Problem
 PRESETS = ("smoke", "quick", "paper")
 SCHEMA = 1
 TABLE = "displacements"  # of rows, unless an experiment has others
+Found = TypeVar("Found")
 
 
 @dataclass
@@ -107,54 +107,41 @@ def run_main(
 ) -> int:
     """Runs an experiment; its exit code: 0, also where no variant computes its problem, which a line says; 1 where its
     assertion fails, 2 for a user's mistake."""
-    try:
-        arguments = parse(experiment, description, argv)
+
+    def run(words: Sequence[str]) -> int:
+        arguments = parse(experiment, description, words)
         if arguments.seed < 0:
             raise UserError(f"seed {arguments.seed}: negative; use 0 or more")
-        return compute(_context(experiment, arguments, library or Library()))
-    except LeftOut as reason:
-        print(f"{experiment}: left out: {reason}")
-        return 0
-    except (UserError, LibraryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        cause = f"{error.filename or 'results'}: {error.strerror or error}"
-        print(f"error: {cause}; choose another --results", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("error: interrupted; artifacts are as they were", file=sys.stderr)
-        return 130
+        try:
+            return compute(_context(experiment, arguments, library or Library()))
+        except LeftOut as reason:
+            print(f"{experiment}: left out: {reason}")
+            return 0
+        except OSError as error:
+            cause = f"{error.filename or 'results'}: {error.strerror or error}"
+            raise UserError(f"{cause}; choose another --results") from None
+
+    return command(run, argv, interrupted="interrupted; artifacts are as they were")
 
 
 def _context(experiment: str, arguments: argparse.Namespace, library: Any) -> Context:
-    if arguments.machine_facts is not None:
+    if arguments.machine_facts is None:
+        key = library.machine(arguments.device)["machine_key"]
+    else:
         try:
-            facts = json.loads(arguments.machine_facts.read_text())
-            key = facts["machine_key"]
-        except (OSError, ValueError, KeyError, TypeError):
+            key = load_json(arguments.machine_facts)["machine_key"]
+        except (UserError, KeyError, TypeError):
             way_out = "give the output of xcorr-bench --machine"
             raise UserError(f"{arguments.machine_facts}: no machine_key in it; {way_out}") from None
-    else:
-        key = library.machine(arguments.device)["machine_key"]
     variants = library.variants()
-    requested = [name for name in arguments.variants.replace(",", " ").split() if name]
+    requested = arguments.variants.replace(",", " ").split()
     for name in requested:
         find_variant(variants, name)
     folder = arguments.results / "local" / key / experiment / "artifacts"
     folder.mkdir(parents=True, exist_ok=True)
-    cache = datasets.cache_directory(arguments.cache)
+    made = {"library": library, "variants": variants, "requested": requested, "machine_key": key, "folder": folder}
     options = {name: getattr(arguments, name) for name in ("preset", "seed", "device", "offline", "force")}
-    return Context(
-        experiment,
-        library=library,
-        variants=variants,
-        requested=requested,
-        machine_key=key,
-        folder=folder,
-        cache=cache,
-        **options,
-    )
+    return Context(experiment, cache=datasets.cache_directory(arguments.cache), **made, **options)
 
 
 class LeftOut(Exception):
@@ -174,6 +161,23 @@ def job_of(context: Context, variant: dict[str, Any], requests: Sequence[Problem
             if not reason:
                 return Job(variant["id"], params, precision, context.device)
     raise LeftOut(f"variant '{variant['id']}' in {precision}: {reason}")
+
+
+def jobs_of(
+    context: Context,
+    variants: Iterable[dict[str, Any]],
+    requests: Sequence[Problem],
+    precisions: Sequence[str] = ("fp32",),
+) -> tuple[list[Job], list[str]]:
+    """`job_of` for each variant in each precision that it has, and the reasons against those that are left out."""
+    jobs, reasons = [], []
+    for variant in variants:
+        for precision in (one for one in precisions if one in variant["precisions"]):
+            try:
+                jobs.append(job_of(context, variant, requests, precision))
+            except LeftOut as reason:
+                reasons.append(str(reason))
+    return jobs, reasons
 
 
 def requested_jobs(context: Context, requests: Sequence[Problem]) -> list[Job]:
@@ -196,34 +200,34 @@ def auto_job(context: Context, request: Problem, auto: Auto | None = None) -> Jo
     return Job(choice.variant, choice.params, "fp32", context.device)
 
 
+def timed(call: Callable[..., Found], *arguments: Any, rounds: int = 2) -> tuple[Found, float]:
+    """The result and the seconds of the last of `rounds` calls. The first call makes the plans."""
+    for _ in range(rounds):
+        start = time.perf_counter()
+        found = call(*arguments)
+        seconds = time.perf_counter() - start
+    return found, seconds
+
+
 def fastest(context: Context, algorithm_class: str, requests: Sequence[Problem]) -> Job | None:
-    """The variant of a class that computes all requests and is fastest on a small probe of the first request. The
-    second of two calls counts."""
+    """The variant of a class that computes all requests and is fastest on a small probe of the first request."""
     rng = np.random.default_rng(0)
     request = requests[0]
-    rights = {"one-to-one": 1}.get(request.form, 4)
+    rights = 1 if request.form == "one-to-one" else 4
     probe = Problem(request.form, request.left, request.right, 1, rights, request.window)
-    left, right = (
-        rng.random((count, *shape), np.float32) for count, shape in ((1, request.left), (rights, request.right))
-    )
-    jobs = []
-    for variant in candidates(context.variants, algorithm_class, request.form, context.device):
-        with contextlib.suppress(LeftOut):
-            jobs.append(job_of(context, variant, [probe, *requests]))
-    best: tuple[float, Job | None] = (float("inf"), None)
+    left = rng.random((1, *request.left), np.float32)
+    right = rng.random((rights, *request.right), np.float32)
+    known = candidates(context.variants, algorithm_class, request.form, context.device)
+    jobs, _ = jobs_of(context, known, [probe, *requests])
+    if len(jobs) == 1:
+        return jobs[0]
+    seconds: dict[Job, float] = {}
     for job in jobs:
-        if len(jobs) == 1:
-            return job
         try:
-            for _ in range(2):
-                start = time.perf_counter()
-                job.correlate(context.library, probe, left, right)
-                seconds = time.perf_counter() - start
+            seconds[job] = timed(job.correlate, context.library, probe, left, right)[1]
         except LibraryError as error:
             warn(f"{context.experiment}: {job.variant} is left out: {error}")
-            continue
-        best = min(best, (seconds, job), key=lambda entry: entry[0])
-    return best[1]
+    return min(seconds, key=lambda job: seconds[job], default=None)
 
 
 def choose_jobs(context: Context, requests: Sequence[Problem], definition: bool) -> list[Job]:
@@ -264,8 +268,8 @@ def is_done(context: Context, key: str, table: str = TABLE) -> bool:
     if context.force:
         return False
     try:
-        same = json.loads(context.path("summary.json").read_text())["resume_key"] == key
-    except (OSError, ValueError, KeyError, TypeError):
+        same = load_json(context.path("summary.json"))["resume_key"] == key
+    except (UserError, KeyError, TypeError):
         return False
     if not (same and context.path(f"{table}.csv.gz").exists() and context.path("previews.npz").exists()):
         return False

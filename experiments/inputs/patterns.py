@@ -34,13 +34,9 @@ class Layout:
     @property
     def corners(self) -> list[tuple[int, int]]:
         """Upper left pixel (y, x) of each tile, row by row."""
-        last_row, last_col = self.grid_rows - 1, self.grid_cols - 1
-        return [
-            (row * self.tile, col * self.tile)
-            for row in range(self.grid_rows)
-            for col in range(self.grid_cols)
-            if not (row in (0, last_row) and col in (0, last_col))
-        ]
+        rim = {0, self.grid_rows - 1}, {0, self.grid_cols - 1}
+        grid = product(range(self.grid_rows), range(self.grid_cols))
+        return [(row * self.tile, col * self.tile) for row, col in grid if not (row in rim[0] and col in rim[1])]
 
     @property
     def tiles(self) -> int:
@@ -72,13 +68,12 @@ class Generator:
         self.layout, self.seed = layout, seed
         rng = np.random.default_rng([seed, 3])
         rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-        planes = np.array(
-            [(*plane, strength) for family, strength in REFLECTIONS.items() for plane in _equivalent(family)]
-        )
-        lengths = np.linalg.norm(planes[:, :3], axis=1)
-        self._normals = planes[:, :3] / lengths[:, np.newaxis] @ rotation.T
+        strengths = {plane: strength for family, strength in REFLECTIONS.items() for plane in _equivalent(family)}
+        planes = np.array(list(strengths), np.float64)
+        lengths = np.linalg.norm(planes, axis=1)
+        self._normals = planes / lengths[:, np.newaxis] @ rotation.T
         self._sines = WAVELENGTH_NM * lengths / (2 * LATTICE_NM)  # of the Bragg angles
-        self._strengths = planes[:, 3]
+        self._strengths = np.array(list(strengths.values()))
         rows, cols = layout.pattern_shape
         self._centre = (0.45 * rows, 0.5 * cols)  # of the projection
         self._distance = 0.6 * cols  # of the detector, in pixels
@@ -132,12 +127,9 @@ class Generator:
 
 def _equivalent(family: tuple[int, int, int]) -> list[tuple[int, int, int]]:
     """Planes of a cubic family, one for each pair of opposite normals."""
-    every = {
-        (signs[0] * h, signs[1] * k, signs[2] * l)
-        for h, k, l in permutations(family)
-        for signs in product((1, -1), repeat=3)
-    }
-    return sorted((h, k, l) for h, k, l in every if (h, k, l) > (-h, -k, -l))
+    orders = permutations(family)
+    every = {(a * h, b * k, c * l) for h, k, l in orders for a, b, c in product((1, -1), repeat=3)}
+    return sorted(plane for plane in every if plane > tuple(-index for index in plane))
 
 
 def _profile(across: np.ndarray) -> np.ndarray:

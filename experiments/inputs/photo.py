@@ -9,7 +9,6 @@ their largest overlap. An error of more than half a pixel in y or x fails the ru
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -97,11 +96,9 @@ def correlate(library: Any, job: Job, crops: Sequence[np.ndarray]) -> tuple[np.n
 
 def load(context: common.Context) -> list[tuple[np.ndarray, dict[str, Any]]]:
     """The photographs or their twins, each with its entry in the summary."""
-    found = []
-    for number, dataset in enumerate((datasets.CAMERA, datasets.BRICK)):
-        twin = partial(datasets.photo_twin, context.seed + number)
-        found.append(context.load(dataset, datasets.grey_photo, twin, "seeded generator"))
-    return found
+    twins = [partial(datasets.photo_twin, context.seed + number) for number in (0, 1)]
+    both = zip((datasets.CAMERA, datasets.BRICK), twins)
+    return [context.load(dataset, datasets.grey_photo, twin, "seeded generator") for dataset, twin in both]
 
 
 def compute(context: common.Context) -> int:
@@ -111,12 +108,10 @@ def compute(context: common.Context) -> int:
         return 0
     jobs = common.choose_jobs(context, [Problem("one-to-one", *shapes) for shapes in SHAPES], definition=False)
     rows: list[dict[str, Any]] = []
-    summaries: list[dict[str, Any]] = []
     previews: dict[str, Any] = {}
     total = len(photos) * len(jobs) * CASES[context.preset]
     with tqdm(total=total, desc=EXPERIMENT, unit="pair", disable=None, leave=False) as bar:
-        for photo, facts in photos:
-            summaries.append(_measure(context, photo, facts, jobs, rows, previews, bar))
+        summaries = [_measure(context, *photo, jobs, rows, previews, bar) for photo in photos]
     wrong = []
     for row in rows:
         if not row["passed"]:
@@ -148,16 +143,14 @@ def _measure(
         shared |= {"variant": job.variant, "precision": job.precision}
         for number, case in enumerate(cases):
             crops = cut(photo, case, number, context.seed)
-            start = time.perf_counter()
-            out, origin = correlate(context.library, job, crops)
-            seconds += time.perf_counter() - start
+            (out, origin), took_s = common.timed(correlate, context.library, job, crops, rounds=1)
+            seconds += took_s
             peak = find_peaks(out[np.newaxis], origin)
             off = (peak.sub_sy[0] - case.shift[0], peak.sub_sx[0] - case.shift[1])
             errors.append(float(np.hypot(*off)))
             places = (*case.left_at, *case.left, *case.right_at, *case.right, *case.shift)
-            known = dict(zip(PLACES, places))
             found = {**common.peak_cells(peak, 0), "error_px": errors[-1], "passed": int(max(map(abs, off)) <= 0.5)}
-            rows.append({**shared, "case": number, **known, **found})
+            rows.append({**shared, "case": number, **dict(zip(PLACES, places)), **found})
             if number == PREVIEW_CASE and job is jobs[0]:
                 previews.update(_previews(facts["dataset"], photo, case, crops, out, origin))
             bar.update()

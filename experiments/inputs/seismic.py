@@ -11,7 +11,6 @@ event of at least 12 MAD is found. Events far from all planted events are false.
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -147,18 +146,10 @@ def choose(context: common.Context, request: Problem) -> list[Job]:
     asked = [find_variant(context.variants, name) for name in context.requested]
     backend = context.device.partition(":")[0]
     own = [one for one in context.variants if one["backend"] == backend and "above" in one.get("results", ())]
-    jobs, reasons = [], []
-    for variant in asked or own:
-        for precision in (one for one in PRECISIONS if one in variant["precisions"]):
-            try:
-                jobs.append(common.job_of(context, variant, [request], precision))
-            except common.LeftOut as reason:
-                reasons.append(str(reason))
-    if jobs:
-        return jobs
-    if asked:
+    jobs, reasons = common.jobs_of(context, asked or own, [request], PRECISIONS)
+    if asked and not jobs:
         raise UserError(f"{reasons[0]}; choose another")
-    return [common.auto_job(context, request)]
+    return jobs or [common.auto_job(context, request)]
 
 
 def compute(context: common.Context) -> int:
@@ -176,9 +167,8 @@ def compute(context: common.Context) -> int:
     jobs = choose(context, case.request)
     truths = find_truth(case)
     rows: list[dict[str, Any]] = []
-    results = []
-    for job in tqdm(jobs, desc=EXPERIMENT, unit="variant", disable=None, leave=False):
-        results.append(_measure(context, job, case, truths, rows))
+    measured = tqdm(jobs, desc=EXPERIMENT, unit="variant", disable=None, leave=False)
+    results = [_measure(context, job, case, truths, rows) for job in measured]
     failed = [one for one in results if one["wrong"] or one["missed"]]
     summary = _summary(case, truths, results, whole=case.signal.shape[1] <= quiet.size // CHANNELS)
     mistakes = [
@@ -210,13 +200,11 @@ def _summary(case: Case, truths: list[Truth], results: list[dict[str, Any]], who
     events = {"events": len(case.places), "threshold_mad": THRESHOLD, "required_mad": REQUIRED}
     fields = f"valid/score=zncc/result={case.request.fields.result}"
     problem = f"n-to-m/{channels}x{samples}/{channels}x{length}/{count}:1/{fields}"
-    found = {"problem": problem, "float64": _truth_facts(case, truths), "variants": results}
-    return {**data.facts(), "note": note, **shapes, **events, **found}
-
-
-def _truth_facts(case: Case, truths: list[Truth]) -> dict[str, int]:
     above = [np.flatnonzero(truth.scores >= truth.threshold) for truth in truths]
-    return {"detections": sum(one.size for one in above), "false_events": sum(false_events(case, one) for one in above)}
+    false = sum(false_events(case, one) for one in above)
+    float64 = {"detections": sum(one.size for one in above), "false_events": false}
+    found = {"problem": problem, "float64": float64, "variants": results}
+    return {**data.facts(), "note": note, **shapes, **events, **found}
 
 
 def _measure(
@@ -226,15 +214,14 @@ def _measure(
     scalar = scalar_type(job.precision)
     left: NDArray[Any] = case.templates.astype(scalar)
     right: NDArray[Any] = case.signal[np.newaxis].astype(scalar)
-    for _ in range(2):
-        start = time.perf_counter()
-        found = job.correlate(context.library, case.request, left, right)
-        seconds = time.perf_counter() - start
+    found, seconds = common.timed(job.correlate, context.library, case.request, left, right)
     if found.dtype != DETECTION:
         raise LibraryError(f"{job.variant}: returns {found.dtype}, no detections")
     bound = bound_of(job.precision)
     total = {"differ": 0, "wrong": 0, "max_error": 0.0, "first_wrong": ""}
-    false = planted = required = hits = 0
+    false = required = hits = 0
+    point = {"dataset": datasets.SEISMOGRAMS.name, "substituted": 0}
+    point |= {"variant": job.variant, "precision": job.precision}
     for number, truth in enumerate(truths):
         own = np.sort(found[found["pair"] == number], order="sx")
         verdict = judge(truth, own["sx"], own["value"], bound)
@@ -250,19 +237,13 @@ def _measure(
             score = float(truth.scores[shift])
             mads, value = float(truth.level.of(score)), values.get(shift)
             must = mads >= REQUIRED
-            planted += 1
             required += must
             hits += must and value is not None
-            point = {
-                "dataset": datasets.SEISMOGRAMS.name,
-                "substituted": 0,
-                "variant": job.variant,
-                "precision": job.precision,
-            }
             planted_at = {"template": number, "event": event, "amplitude": float(amplitude), "known_sx": shift}
             scored = {"mads": mads, "score": score, "found": int(value is not None), "required": int(must)}
             returned = {} if value is None else {"value": value, "error": abs(value - score)}
             rows.append({**point, **planted_at, **scored, **returned})
+    planted = len(truths) * len(case.places)
     counts = {"planted": planted, "required": required, "found": hits, "missed": required - hits, "false_events": false}
     timed = {"seconds": seconds, "bound": bound, "detections": len(found)}
     return {**context.entry_of(job), **timed, **total, **counts}

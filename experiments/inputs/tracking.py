@@ -10,7 +10,6 @@ GPU then gets less data. The run fails (exit code 1) where the error exceeds TOL
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -95,12 +94,14 @@ def follow(context: common.Context, job: Job, frames: Sequence[np.ndarray]) -> l
     template = part_of(frames[0], first, TEMPLATE)
     # The corner is a whole pixel, so the middle differs from START by a fraction.
     offset = [start - (corner + middle) for start, corner, middle in zip(START, first, half)]
-    corner, found = list(first), []
+
+    def best_place(frame: np.ndarray, origin: Sequence[int]) -> np.ndarray:
+        return job.correlate(context.library, request, template, part_of(frame, origin, request.right))
+
+    corner, found = first, []
     for frame in frames[1:]:
         origin = [int(np.clip(at - REACH, 0, extent - size)) for at, extent, size in zip(corner, FRAME, request.right)]
-        start = time.perf_counter()
-        peak = job.correlate(context.library, request, template, part_of(frame, origin, request.right))[0]
-        seconds = time.perf_counter() - start
+        (peak,), seconds = common.timed(best_place, frame, origin, rounds=1)
         corner = [origin[0] + int(peak["sy"]), origin[1] + int(peak["sx"])]
         y, x = (
             at + float(peak[name]) + middle + more
@@ -108,12 +109,6 @@ def follow(context: common.Context, job: Job, frames: Sequence[np.ndarray]) -> l
         )
         found.append({"y": y, "x": x, "score": float(peak["value"]), "seconds": seconds})
     return found
-
-
-def choose(context: common.Context) -> list[Job]:
-    """The variants that the user named, by default the one that auto chooses."""
-    request = request_of()
-    return common.requested_jobs(context, [request]) or [common.auto_job(context, request)]
 
 
 def compute(context: common.Context) -> int:
@@ -124,7 +119,8 @@ def compute(context: common.Context) -> int:
     key = common.resume_key(context, {CAMERA.name: "synthetic" if note else CAMERA.sha256})
     if common.is_done(context, key, TABLE):
         return 0
-    count, jobs = FRAMES[context.preset], choose(context)
+    count, request = FRAMES[context.preset], request_of()
+    jobs = common.requested_jobs(context, [request]) or [common.auto_job(context, request)]
     rows: list[dict[str, Any]] = []
     variants: list[dict[str, Any]] = []
     mistakes, previews = [], {}
@@ -155,7 +151,7 @@ def compute(context: common.Context) -> int:
         print(f"error: {EXPERIMENT}: {len(mistakes)} wrong; {mistakes[0]}", file=sys.stderr)
         return 1
     summary = {**CAMERA.facts(), "substituted": bool(note), "note": note, "variants": variants}
-    facts = {"template": TEMPLATE, "search": request_of().right, "frame": FRAME, "noise": NOISE, "turn": TURN}
+    facts = {"template": TEMPLATE, "search": request.right, "frame": FRAME, "noise": NOISE, "turn": TURN}
     code = common.write_artifacts(context, TITLE, key, COLUMNS, rows, [summary], previews, facts, TABLE)
     for one in variants:
         speed = f"{one['rms']:.3g} pixels, {one['frames_per_second']:.0f} frames/s"

@@ -49,6 +49,9 @@ class Setting:
     passes: int
 
 
+DRAWN = Setting(32, "circular", 2)
+
+
 def fields(side: int) -> dict[str, FieldOf]:
     """The known fields. Vortex: Gaussian, at most 2 pixels. Shear: about 3.4 pixels to the right with a difference of 4
     pixels between the upper and the lower border, and 0.6 pixels up."""
@@ -66,9 +69,8 @@ def fields(side: int) -> dict[str, FieldOf]:
 
 def settings(preset: str) -> list[Setting]:
     """All windows and boundaries in two passes, and windows of 32 in one."""
-    windows = (16, 32, 64)
-    both = [Setting(window, boundary, 2) for window in windows for boundary in METHODS]
-    return [*both, *(Setting(32, boundary, 1) for boundary in METHODS)]
+    asked = [(window, 2) for window in (16, 32, 64)] + [(32, 1)]
+    return [Setting(window, boundary, passes) for window, passes in asked for boundary in METHODS]
 
 
 def chooser(context: common.Context, device: str) -> Callable[[Problem, int], Job]:
@@ -116,12 +118,8 @@ def against(found: velocimetry.Field, truth: FieldOf) -> dict[str, float]:
     y, x = np.meshgrid(found.y, found.x, indexing="ij")
     known_y, known_x = truth(y, x)
     down, right = found.dy - known_y, found.dx - known_x
-    return {
-        "rms": float(np.sqrt(np.mean(down**2 + right**2))),
-        "bias_y": float(down.mean()),
-        "bias_x": float(right.mean()),
-        "largest": float(np.hypot(down, right).max()),
-    }
+    bias = {"bias_y": float(down.mean()), "bias_x": float(right.mean())}
+    return {"rms": float(np.sqrt(np.mean(down**2 + right**2))), **bias, "largest": float(np.hypot(down, right).max())}
 
 
 def peer(frames: tuple[np.ndarray, np.ndarray], setting: Setting) -> tuple[np.ndarray, np.ndarray, float] | str:
@@ -166,8 +164,7 @@ def real(
                 row["peer_difference"] = float(np.median(np.hypot(found.dy - beside[0], found.dx - beside[1])))
                 row["peer_seconds"] = beside[2]
             rows.append({"case": PARTICLES.name, **row})
-    setting = Setting(32, "circular", 2)
-    found, row = measured(context, frames, setting, choose)
+    found, row = measured(context, frames, DRAWN, choose)
     rows.append({"case": PARTICLES.name, **row})
     return rows, found, eight_bit[0], note
 
@@ -207,7 +204,7 @@ def compute(context: common.Context) -> int:
         for setting in settings(context.preset):
             found, row = measured(context, frames, setting, choose)
             rows.append({"case": name, **row, **against(found, truth)})
-            if setting == Setting(32, "circular", 2):
+            if setting == DRAWN:
                 previews |= arrows(name, found)
     summaries = []
     if content:
