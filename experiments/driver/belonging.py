@@ -5,8 +5,8 @@ Rows of another machine, or without their record, say nothing about this machine
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +14,6 @@ from experiments.driver.columns import Row
 from experiments.driver.decoding import unknown_columns
 
 NAMED = 3  # at most so many runs or machines are named
-
-
-@dataclass
-class _Found:
-    """Rows with one fault: their number, the wrong names in their cells, and the first file."""
-
-    first: Path
-    rows: int = 0
-    names: set[str] = field(default_factory=set)
-
-    def text(self) -> str:
-        known = sorted(self.names)
-        more = f" and {len(known) - NAMED} others" if len(known) > NAMED else ""
-        return ", ".join(known[:NAMED]) + more
 
 
 # Fault -> what is wrong, and the way out. `{names}`: machines, experiments, runs or columns.
@@ -53,7 +39,8 @@ class Belonging:
     def __init__(self, folder: Path, records: Iterable[dict[str, Any]]) -> None:
         self._folder = folder
         self._recorded = {(record.get("experiment"), record["run"]) for record in records}
-        self._found: dict[str, _Found] = {}
+        # By fault, the file and the wrong names in the cells of each row.
+        self._found: dict[str, list[tuple[Path, Sequence[str]]]] = defaultdict(list)
 
     def own(self, rows: Iterable[Row], path: Path, experiment: str, run: str | None = None) -> list[Row]:
         """The rows of the file `path` that count. Its place gives `experiment` and, for a file of one run, `run`."""
@@ -61,28 +48,26 @@ class Belonging:
         for row in rows:
             unknown = unknown_columns(row)
             if unknown:
-                self._note("column", path, unknown)
+                self._found["column"].append((path, unknown))
             if row["machine_key"] != self._folder.name:
-                self._note("machine_key", path, [row["machine_key"]])
+                self._found["machine_key"].append((path, [row["machine_key"]]))
             elif row["experiment"] != experiment:
-                self._note("experiment", path, [row["experiment"]])
+                self._found["experiment"].append((path, [row["experiment"]]))
             elif run is not None and row["run"] != run:
-                self._note("run", path, [row["run"]])
+                self._found["run"].append((path, [row["run"]]))
             elif not self._recorded & {(experiment, row["run"]), (None, row["run"])}:
-                self._note("record", path, [row["run"]])
+                self._found["record"].append((path, [row["run"]]))
             else:
                 kept.append(row)
         return kept
 
-    def _note(self, fault: str, path: Path, names: Iterable[str]) -> None:
-        found = self._found.setdefault(fault, _Found(path))
-        found.rows += 1
-        found.names.update(name or "(empty)" for name in names)
-
     def faults(self) -> list[str]:
         """A line for each fault: set, number of rows, an example, and the way out."""
-        return [
-            f"{self._folder}: {found.rows} rows, such as in {found.first.relative_to(self._folder)}, are "
-            + SENTENCES[fault].format(names=found.text())
-            for fault, found in self._found.items()
-        ]
+        lines = []
+        for fault, rows in self._found.items():
+            names = sorted({name or "(empty)" for _, wrong in rows for name in wrong})
+            more = f" and {len(names) - NAMED} others" if len(names) > NAMED else ""
+            sentence = SENTENCES[fault].format(names=", ".join(names[:NAMED]) + more)
+            first = rows[0][0].relative_to(self._folder)
+            lines.append(f"{self._folder}: {len(rows)} rows, such as in {first}, are {sentence}")
+        return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import math
@@ -61,6 +62,10 @@ class Record:
 
     fields: dict[str, Any]
     number: int | None = None
+
+    @property
+    def params(self) -> str:
+        return str(self.fields.get("params", ""))
 
 
 @dataclass(frozen=True)
@@ -143,13 +148,6 @@ class Bench:
             raise UserError("xcorr-bench --machine: machine_key is missing; build again")
         return facts
 
-    def command(self, unit: Unit, params: Sequence[str], preset: Preset) -> list[str]:
-        """The command line that measures `params` of a unit."""
-        chosen = [word for one in params if one for word in ("--params", one)]
-        energy = ["--energy-time", str(unit.energy_s)] if unit.energy_s else []
-        asked = [str(self.path), "--device", self.device, *words_of(_options(unit)), *chosen]
-        return [*asked, *_timing(preset), *energy]
-
     def measure(
         self, unit: Unit, params: Sequence[str], preset: Preset, timeout_s: Callable[[str], float]
     ) -> Iterator[Starting | Record | Ended]:
@@ -158,27 +156,29 @@ class Bench:
         `timeout_s(params)` is the longest time, in seconds, for a point; then the process is killed. The process is
         also killed when the caller stops iterating.
         """
-        command = self.command(unit, params, preset)
-        yield from self._events(command, b"", params[0], lambda event: timeout_s(event.params))
+        chosen = [word for one in params if one for word in ("--params", one)]
+        energy = ["--energy-time", str(unit.energy_s)] if unit.energy_s else []
+        words = [*words_of(_options(unit)), *chosen, *_timing(preset), *energy]
+        yield from self._events(words, b"", params[0], lambda event: timeout_s(event.params))
 
     def measure_points(
         self, points: Sequence[tuple[Unit, str]], preset: Preset, timeout_s: Callable[[int], float]
     ) -> Iterator[Starting | Record | Ended]:
         """As measure, for points of several problems. Events carry the index of a point, and `timeout_s` takes it."""
-        command = [str(self.path), "--device", self.device, "--points", "-", *_timing(preset)]
+        words = ["--points", "-", *_timing(preset)]
         asked = [{**_options(unit), "params": one, "energy_time": float(unit.energy_s)} for unit, one in points]
         lines = "".join(json.dumps(point) + "\n" for point in asked)
-        yield from self._events(command, lines.encode(), points[0][1], lambda event: timeout_s(event.number or 0))
+        yield from self._events(words, lines.encode(), points[0][1], lambda event: timeout_s(event.number or 0))
 
     def _events(
-        self, command: Sequence[str], lines: bytes, first: str, timeout_s: Callable[[Starting], float]
+        self, words: Sequence[str], lines: bytes, first: str, timeout_s: Callable[[Starting], float]
     ) -> Iterator[Starting | Record | Ended]:
         with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as asked:
             asked.write(lines)
             asked.seek(0)
             try:
                 child = subprocess.Popen(
-                    command,
+                    [str(self.path), "--device", self.device, *words],
                     stdin=asked,
                     stdout=subprocess.PIPE,
                     stderr=errors,
@@ -188,33 +188,25 @@ class Bench:
             except OSError as error:
                 raise UserError(f"{self.path}: {error.strerror}; build again") from error
             assert child.stdout is not None
-            timed_out = False
             try:
                 output = _Lines(child.stdout)
                 flight = Starting(first)
                 begin = time.monotonic()
-                while True:
-                    line = output.next(begin + timeout_s(flight) - time.monotonic())
-                    if line is None:
-                        timed_out = True
-                        child.kill()
-                        break
-                    if not line:
-                        break
+                while line := output.next(begin + timeout_s(flight) - time.monotonic()):
                     event = _event(line)
                     if event is not None:
                         begin = time.monotonic()
                         if isinstance(event, Starting):
                             flight = event
                         yield event
-                code = child.wait()
-            finally:
-                if child.poll() is None:
-                    child.kill()
+                if line is not None:  # the end of the output, and not a timeout
                     child.wait()
+            finally:
+                child.kill()  # does nothing where it has ended
+                code = child.wait()
                 child.stdout.close()
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4000))
-            yield _ended(code, timed_out, errors.read().decode(errors="replace"))
+            yield _ended(code, line is None, errors.read().decode(errors="replace"))
 
 
 def _timing(preset: Preset) -> list[str]:
@@ -270,15 +262,13 @@ def _event(line: bytes) -> Starting | Record | None:
     """The report in a line; None for other output, such as the table of Google Benchmark."""
     if not line.lstrip().startswith(b"{"):
         return None
-    try:
+    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
         report = json.loads(line)
         number = report.get("point")
         if "starting" in report:
             return Starting(report["starting"]["params"], number)
         if "record" in report:
             return Record(dict(report["record"]), number)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pass
     return None
 
 
@@ -292,16 +282,12 @@ def _ended(code: int, timed_out: bool, stderr: str) -> Ended:
         return Ended("timed out", timed_out=True)
     if code in (0, 1):
         return Ended("")
-    said = _last_line(stderr)
+    reason = f"exit code {code}"
     if code < 0:
-        try:
-            reason = f"killed by {signal.Signals(-code).name}"
-        except ValueError:
-            reason = f"killed by signal {-code}"
-        if -code == signal.SIGKILL:
-            reason += " (the system may have run out of memory)"
-    else:
-        reason = f"exit code {code}"
-    return Ended(
-        f"{reason}: {said}" if said else reason, user_error=code == USER_ERROR, device_lost=code == DEVICE_LOST
-    )
+        known = [one.name for one in signal.Signals if one == -code]
+        reason = f"killed by {known[0] if known else f'signal {-code}'}"
+    if -code == signal.SIGKILL:
+        reason += " (the system may have run out of memory)"
+    said = _last_line(stderr)
+    reason += f": {said}" if said else ""
+    return Ended(reason, user_error=code == USER_ERROR, device_lost=code == DEVICE_LOST)

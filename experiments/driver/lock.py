@@ -27,14 +27,9 @@ PATIENCE_S = 2.0
 
 def holder(run: str, shard: tuple[int, int], selection: Sequence[str]) -> dict[str, Any]:
     """The content of a lock file. `selection`: the options of the command line that decide the points."""
-    return {
-        "run": run,
-        "shard": list(shard),
-        "selection": list(selection),
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
+    utc = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    process = {"pid": os.getpid(), "host": socket.gethostname(), "utc": utc}
+    return {"run": run, "shard": list(shard), "selection": list(selection), **process}
 
 
 def beside(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -89,38 +84,29 @@ def _others(folder: Path) -> list[dict[str, Any]]:
     """The sweeps that hold the folder. Files of sweeps that have ended are removed."""
     found: list[dict[str, Any]] = []
     for path in sorted(folder.glob(OWN.format(run="*"))):
-        try:
-            with _opened(path) as (file, kind):
-                try:
-                    fcntl.flock(file, kind | fcntl.LOCK_NB)
-                except (BlockingIOError, PermissionError):
-                    found.append(_said(file))
-                else:
-                    with suppress(PermissionError):  # the file or the folder is another user's
-                        path.unlink(missing_ok=True)
-        except FileNotFoundError:
-            pass  # the sweep has just ended
+        with suppress(FileNotFoundError):  # the sweep has just ended
+            found += _holder_of(path)
     return found
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[TextIO, int]]:
-    """A sweep's file and the kind of lock to try. Another user's file can only be read, so a shared lock is tried,
+def _holder_of(path: Path) -> list[dict[str, Any]]:
+    """The sweep that holds the file, if there is one. Another user's file can only be read, so a shared lock is tried,
     which fails while the owner holds the file."""
     try:
         file, kind = open(path, "r+", encoding="utf-8"), fcntl.LOCK_EX
     except PermissionError:
         file, kind = open(path, encoding="utf-8"), fcntl.LOCK_SH
+    said: Any = None
     with file:
-        yield file, kind
-
-
-def _said(file: TextIO) -> dict[str, Any]:
-    try:
-        said = json.loads(file.read())
-    except ValueError:
-        said = None
-    return said if isinstance(said, dict) else {}
+        try:
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            with suppress(ValueError):
+                said = json.loads(file.read())
+            return [said if isinstance(said, dict) else {}]
+        with suppress(PermissionError):  # the file or the folder is another user's
+            path.unlink(missing_ok=True)
+    return []
 
 
 def _refusal(folder: Path, mine: dict[str, Any], other: dict[str, Any]) -> str:

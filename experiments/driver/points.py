@@ -115,15 +115,10 @@ def _check_params(params: Mapping[str, Sequence[Any]] | None, variants: Sequence
                 raise UserError(f"{where}: {name} = {value}: no variant has it; choose from {choices}")
 
 
-def _on_device(variant: Variant, device: str) -> bool:
-    # On the CPU the CUDA variants stay in the list: the program itself answers not_supported.
-    return variant.backend == "cuda" or not device.startswith("cuda")
-
-
 def _takes(variant: Variant, problem: Problem) -> bool:
     """Whether the variant takes the problem by its declaration: some variants take only `same`, some only scores."""
-    fields = problem.fields
-    return (fields.same == "yes" or not variant.same_only) and (fields.score != "product" or not variant.is_of_scores)
+    same, scores = problem.fields.same == "yes", problem.fields.score != "product"
+    return problem.form in variant.forms and same >= variant.same_only and scores >= variant.is_of_scores
 
 
 def expand(
@@ -140,6 +135,9 @@ def expand(
     wanted = {v.id for v in variants}
     if filters.variants is not None:
         wanted = select_variants(filters.variants, variants, "variant", built=True)
+    # On the CPU the CUDA variants stay in the list: the program itself answers not_supported.
+    here = [one for one in variants if one.backend == "cuda" or not device.startswith("cuda")]
+    here.sort(key=lambda one: one.id)
     forms = FORMS if filters.forms is None else choose("form", filters.forms, FORMS)
     sizes = _sizes(filters.sizes, experiments, preset)
 
@@ -152,17 +150,15 @@ def expand(
         for problem, modes in modes_by_problem(experiment, preset).items():
             if problem.form not in forms or (sizes is not None and (problem.left, problem.right) not in sizes):
                 continue
-            for variant in sorted(variants, key=lambda v: v.id):
-                takes = problem.form in variant.forms and _takes(variant, problem)
-                if variant.id not in chosen or not _on_device(variant, device) or not takes:
-                    continue
+            for variant in here:
                 points = select_points(variant.points, params)
+                if variant.id not in chosen or not _takes(variant, problem) or not points:
+                    continue
+                kinds = [(one, mode) for one in experiment.precisions if one in variant.precisions for mode in modes]
                 units += [
-                    Unit(name, problem, variant, precision, mode, experiment.input, points, float(experiment.energy_s))
-                    for precision in experiment.precisions
-                    if precision in variant.precisions
-                    for mode in modes
-                    if points and mode in variant.modes
+                    Unit(name, problem, variant, *kind, experiment.input, points, float(experiment.energy_s))
+                    for kind in kinds
+                    if kind[1] in variant.modes
                 ]
     if not units:
         way_out = "loosen --experiments, --variants, --sizes or --forms"
@@ -202,9 +198,8 @@ def take_shard(units: Sequence[Unit], shard: tuple[int, int]) -> list[Unit]:
     """
     k, n = shard
     place: dict[tuple[Any, ...], int] = {}
-    for unit in units:
-        place.setdefault((unit.experiment, unit.problem, unit.mode, unit.input), len(place))
-    numbers = (place[unit.experiment, unit.problem, unit.mode, unit.input] for unit in units)
+    problems = ((unit.experiment, unit.problem, unit.mode, unit.input) for unit in units)
+    numbers = [place.setdefault(problem, len(place)) for problem in problems]
     return [unit for unit, i in zip(units, numbers) if (i + i // n) % n == k - 1]
 
 

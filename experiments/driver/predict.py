@@ -68,19 +68,17 @@ class Predictor:
         """Uses the passed rows of this machine."""
         self._classes.update({variant.id: variant.algorithm_class for variant in variants})
         for row in rows:
-            if row["outcome"] != "passed" or row["compute_us"] == "":
+            algorithm_class = self._classes.get(row["variant"])  # None: this build does not contain the variant
+            if row["outcome"] != "passed" or row["compute_us"] == "" or algorithm_class is None:
                 continue
-            algorithm_class = self._classes.get(row["variant"])
-            if algorithm_class is None:
-                continue  # a variant that this build does not contain
             problem = Problem.of_row(row)
             key = (row["variant"], row["params"], row["precision"], row["mode"], problem.fields.text)
             work = work_of(problem, algorithm_class)
             seconds, plan = float(row["compute_us"]) * 1e-6, float(row["plan_us"] or 0) * 1e-6
-            place = (row["form"], work)
-            known = self._samples[key].get(place)
-            if known is None or seconds < known.seconds:
-                self._samples[key][place] = Sample(row["form"], work, seconds, plan)
+            new = Sample(row["form"], work, seconds, plan)
+            known = self._samples[key].setdefault((row["form"], work), new)
+            if seconds < known.seconds:
+                self._samples[key][row["form"], work] = new
 
     def launch_s(self, unit: Unit, params: str) -> float:
         """Predicted seconds of one computation of the whole problem."""
@@ -114,16 +112,12 @@ class Predictor:
         known = {name: getattr(self._rates, name) for name in ("variants", "families", "classes")}
         return speeds.of_variant(known, variant)
 
-    def limit_s(self) -> float:
-        """The longest launch, in seconds, that the preset selects on this device."""
-        return float(getattr(self._preset.max_predicted_s, self._backend))
-
     def why_not(self, unit: Unit, params: str) -> str:
         """The reason of not_selected, or "" for a selected point."""
-        of_point, limit, what = self.launch_s(unit, params), self.limit_s(), "per launch"
-        if of_point <= limit and self._preset.max_point_s is not None:
-            of_point, limit = self.unit_s(unit, [params]), float(getattr(self._preset.max_point_s, self._backend))
-            what = "with its verification"
+        of_point, limits, what = self.launch_s(unit, params), self._preset.max_predicted_s, "per launch"
+        if of_point <= getattr(limits, self._backend) and self._preset.max_point_s is not None:
+            of_point, limits, what = self.unit_s(unit, [params]), self._preset.max_point_s, "with its verification"
+        limit = float(getattr(limits, self._backend))
         if of_point <= limit:
             return ""
         selects = f"preset {self._preset_name} selects up to {limit:g} s on {self._backend}"
@@ -164,12 +158,9 @@ class Predictor:
         if unit.variant.backend != self._backend:
             return process + check.point_s * len(params)
         problem = unit.problem
-        if problem.fmas <= check.definition_limit_fma:
-            reference = problem.fmas / check.fma_per_s
-        else:
-            reference = problem.fft_work / check.fft_per_s
-        points = sum(self.point_s(unit, one) for one in params)
-        return process + INPUTS * reference + points
+        by_definition = problem.fmas <= check.definition_limit_fma
+        reference = problem.fmas / check.fma_per_s if by_definition else problem.fft_work / check.fft_per_s
+        return process + INPUTS * reference + sum(self.point_s(unit, one) for one in params)
 
     def timeout_s(self, unit: Unit, params: str) -> float:
         """Seconds after which a point is ended: a multiple of its prediction with references."""

@@ -28,7 +28,7 @@ from experiments.driver.predict import Predictor
 from experiments.driver.repository import Repository
 from experiments.driver.schema import FOLDER, Experiment, load_experiments, load_presets, load_rates
 from experiments.driver.sweep import Progress, Sweep
-from xcorr.errors import Parser, UserError, nearest, warn
+from xcorr.errors import Parser, UserError, command, nearest, warn
 from xcorr.fields import NAMES as FIELDS
 from xcorr.native.variants import Variant
 from xcorr.paths import ROOT
@@ -45,7 +45,7 @@ class Terminated(KeyboardInterrupt):
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in text.replace(",", " ").split() if word]
+    return text.replace(",", " ").split()
 
 
 def parser() -> argparse.ArgumentParser:
@@ -107,52 +107,45 @@ def dry_run_table(
     """The number of points, processes and seconds in total; then a table of points, points already measured, points not
     selected and estimated minutes by experiment and variant.
 
-    `pending`: the units with the points that are left to measure, in the order of `units`.
+    `pending`: each of `units` with the points that are left to measure.
     """
-
-    def bare(unit: Unit) -> Unit:
-        return dataclasses.replace(unit, params=())
-
-    of_unit = {bare(unit): unit.params for unit in pending}
-    selected: dict[Unit, list[str]] = {}
-    for unit in pending:
-        some = [one for one in unit.params if not predictor.why_not(unit, one)]
-        if some:
-            selected[bare(unit)] = some
-    processes = in_processes(list(selected), problems_a_process)
+    chosen = [[one for one in unit.params if not predictor.why_not(unit, one)] for unit in pending]
+    selected = [dataclasses.replace(unit, params=tuple(some)) for unit, some in zip(pending, chosen)]
+    processes = in_processes([unit for unit in selected if unit.params], problems_a_process)
     shared_by = {unit: len(group) for group in processes for unit in group}
     cells: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0, 0.0])
     total: list[float] = [0, 0, 0, 0.0]
-    for unit in units:
-        left, some = of_unit.get(bare(unit), ()), selected.get(bare(unit), [])
-        minutes = predictor.unit_s(unit, some, shared_by.get(bare(unit), 1)) / 60
-        counts = (len(unit.params), len(unit.params) - len(left), len(left) - len(some), minutes)
+    for unit, left, some in zip(units, pending, selected):
+        minutes = predictor.unit_s(unit, some.params, shared_by.get(some, 1)) / 60
+        of_unit, of_left, of_some = len(unit.params), len(left.params), len(some.params)
+        counts = (of_unit, of_unit - of_left, of_left - of_some, minutes)
         for row in (cells[(unit.experiment, unit.variant.id)], total):
             row[:] = [a + b for a, b in zip(row, counts)]
     head = ["experiment", "variant", "points", "already measured", "not selected", "minutes"]
     body: list[list[Any]] = [[*place, *row] for place, row in cells.items()]
     table = tabulate([*body, ["total", "", *total]], head, floatfmt=".1f")
-    points = sum(map(len, selected.values()))
+    points = sum(map(len, chosen))
     return f"to measure: {points} points in {len(processes)} processes, about {total[3] * 60:.0f} s\n\n{table}"
 
 
 def say_left_out(
-    options: argparse.Namespace,
     experiments: dict[str, Experiment],
     variants: Sequence[Variant],
     device: str,
-    units: Sequence[Unit],
+    filters: Filters,
+    preset: str,
+    some: int,
 ) -> None:
-    """Prints a line on the points that a preset with `borrow` leaves out, and the command for them."""
-    filters = Filters(options.experiments, options.variants, options.sizes, options.forms)
+    """Prints a line on the points that a preset with `borrow` leaves out, and the command for them. `some`: number of
+    the preset's points."""
     try:
         everything = keep_best(expand(experiments, variants, "quick", device, filters), experiments, "quick", {})[0]
     except UserError:  # the selection has nothing under that preset
         return
-    all_of, some = (sum(len(unit.params) for unit in one) for one in (everything, units))
+    all_of = sum(len(unit.params) for unit in everything)
     if all_of > some:
         note(
-            f"preset {options.preset} takes {some} of the {all_of} points of preset quick, which has more sizes and "
+            f"preset {preset} takes {some} of the {all_of} points of preset quick, which has more sizes and "
             "counts and every point of every variant; scripts/reproduce.sh --preset quick measures them"
         )
 
@@ -200,7 +193,7 @@ def _record(run: str, argv: Sequence[str], preset: str, shard: str, facts: dict[
 def split(
     units: Sequence[Unit], rows: Sequence[store.Row], options: argparse.Namespace, sweep: Sweep, quiet: float
 ) -> list[Unit]:
-    """The units with the points that are left to measure. The sweep notes the points that have rows.
+    """Each of the units with the points that are left to measure. The sweep notes the points that have rows.
 
     A point with the outcome not_selected is left to measure, since every run predicts its time again.
     """
@@ -213,16 +206,15 @@ def split(
     for unit in units:
         left = []
         for params in unit.params:
-            place = (unit.experiment, unit.key(params, options.preset))
+            place = sweep.place(unit, params)
             row = done.get(place)
             if row is not None and row["outcome"] != "not_selected":
-                sweep.progress.note(*place, row["outcome"], row["reason"])
+                sweep.progress.verdicts[place] = row["outcome"], row["reason"]
                 continue
             left.append(params)
             if row is not None:
                 sweep.unselected.add(place)
-        if left:
-            pending.append(dataclasses.replace(unit, params=tuple(left)))
+        pending.append(dataclasses.replace(unit, params=tuple(left)))
     return pending
 
 
@@ -260,12 +252,8 @@ def run(argv: Sequence[str]) -> int:
     if preset.borrow:  # rows of this preset would change the selection during the measurement
         earlier = [row for row in earlier if row["preset"] != options.preset]
         sets = options.results / "published"
-        instead = elsewhere(
-            sets if sets.is_dir() else ROOT / "results" / "published",
-            "cuda" if bench.device != "cpu" else "cpu",
-            facts,
-            earlier,
-        ).some
+        sets = sets if sets.is_dir() else ROOT / "results" / "published"
+        instead = elsewhere(sets, bench.device.partition(":")[0], facts, earlier).some
     ranked = ranking(earlier)
     if options.plotted:
         units = keep_plotted(units, experiments)
@@ -282,7 +270,7 @@ def run(argv: Sequence[str]) -> int:
         )
     if not units:
         raise UserError(f"preset {options.preset}: nothing left to measure; measure the preset quick first")
-    whole, units = units, take_shard(units, shard)
+    whole, units = sum(len(unit.params) for unit in units), take_shard(units, shard)
     predictor = Predictor(load_rates(options.folder), facts, bench.device, preset, options.preset)
     predictor.learn(published, variants)
     predictor.learn(rows)
@@ -294,7 +282,7 @@ def run(argv: Sequence[str]) -> int:
     if options.dry_run:
         print(dry_run_table(units, pending, predictor, preset.problems_a_process))
         if preset.borrow:
-            say_left_out(options, experiments, variants, bench.device, whole)
+            say_left_out(experiments, variants, bench.device, filters, options.preset, whole)
         return 0
     if sweep.settled(pending):
         return nothing_to_do(sweep, folder)
@@ -313,7 +301,7 @@ def run(argv: Sequence[str]) -> int:
             return nothing_to_do(sweep, folder)
         begin = time.monotonic()
         try:
-            sweep.go(pending, expected)
+            sweep.go([unit for unit in pending if unit.params], expected)
             sweep.finish(bench.machine())
         except KeyboardInterrupt:
             left = sum(len(unit.params) for unit in pending) - sweep.progress.measured
@@ -325,7 +313,7 @@ def run(argv: Sequence[str]) -> int:
             raise
     print(summary(sweep.progress, folder, time.monotonic() - begin))
     if preset.borrow:
-        say_left_out(options, experiments, variants, bench.device, whole)
+        say_left_out(experiments, variants, bench.device, filters, options.preset, whole)
     rows = store.read_rows(folder, said)
     measured.write(folder, rows)
     rows += published
@@ -347,10 +335,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, terminate)
     tqdm.tqdm.monitor_interval = 0  # a fork beside its thread may hang
     try:
-        return run(sys.argv[1:] if argv is None else argv)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return command(run, argv)
     except Terminated:
         return 143
     except KeyboardInterrupt:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError
+from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from experiments import folders
 from experiments.folders import FOLDER
@@ -34,8 +35,18 @@ Number = StrictInt | StrictFloat
 Texts = StrictStr | list[StrictStr] | None  # one or several values of a field of a problem or of a window
 
 
-class Base(BaseModel, extra="forbid"):
+class Base(BaseModel):
     """A table of a TOML file without unknown keys."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, raw: Any) -> Any:
+        valid = [field.alias or name for name, field in cls.model_fields.items()]
+        for key in raw if isinstance(raw, Mapping) else ():
+            if key not in valid:
+                hint = {"key": key, "nearest": nearest(key, valid)}
+                raise PydanticCustomError("unknown_key", "{key}: unknown; {nearest}", hint)
+        return raw
 
 
 class WithFields(Base):
@@ -184,19 +195,6 @@ class Rates(Base):
     verification: dict[str, Verification]
 
 
-TABLES: dict[str, type[Base]] = {
-    "problems": Problems,
-    "presets": Restriction,
-    "max_predicted_s": Limits,
-    "max_point_s": Limits,
-    "smoke": Preset,
-    "quick": Preset,
-    "paper": Preset,
-    "paper-full": Preset,
-    "classes": Rate,
-    "variants": Rate,
-    "verification": Verification,
-}
 ALLOWED = {
     "form": "one of " + ", ".join(FORMS),
     "modes": "a list of stream, latency, graph, cold",
@@ -236,23 +234,14 @@ RANGES: dict[str, tuple[float, float, bool]] = {
 }
 
 
-def _model_at(model: type[Base], location: tuple[Any, ...], raw: Any) -> type[Base]:
-    """The table of a location: the deepest named table on its path."""
-    for part in location:
-        inner = TABLES.get(part) if isinstance(part, str) else None
-        raw = raw[part]
-        is_rate = model is Rates and part in Rate.model_fields
-        if inner is not None and model in (Experiment, Presets, Rates, Preset) and not is_rate:
-            model = inner
-    return model
+def _readable(*path: Any) -> str:
+    return ".".join(map(str, path)).replace("problems.", "problems.#")
 
 
-def _readable(path: tuple[Any, ...]) -> str:
-    return ".".join(str(part) for part in path).replace("problems.", "problems.#")
-
-
-def _message(error: dict[str, Any], model: type[Base], raw: Any) -> str:
+def _message(error: Mapping[str, Any], raw: Any) -> str:
     """Key path, cause and way out of a validation error."""
+    if error["type"] == "unknown_key":
+        return f"key {_readable(*error['loc'], error['msg'])}"
     path: list[Any] = []
     value = raw
     for part in error["loc"]:  # the rest of a location names branches of a union
@@ -261,17 +250,11 @@ def _message(error: dict[str, Any], model: type[Base], raw: Any) -> str:
         except (KeyError, IndexError, TypeError):
             break
         path.append(part)
-    if error["type"] == "extra_forbidden":
-        valid = _model_at(model, tuple(path[:-1]), raw).model_fields
-        return f"key {_readable(tuple(path))}: unknown; {nearest(str(path[-1]), valid)}"
-    named = [part for part in error["loc"] if isinstance(part, str)]
     if error["type"] == "missing":
-        key = _readable((*path, error["loc"][len(path)]))
-        allowed = ALLOWED.get(str(error["loc"][len(path)]), "a value")
-        return f"key {key}: missing; give {allowed}"
-    known = [ALLOWED[part] for part in named if part in ALLOWED]
-    allowed = known[-1] if known else "a number"
-    return f"key {_readable(tuple(path))}: {value!r} is not allowed; give {allowed}"
+        key = error["loc"][len(path)]
+        return f"key {_readable(*path, key)}: missing; give {ALLOWED.get(str(key), 'a value')}"
+    known = [ALLOWED[part] for part in error["loc"] if part in ALLOWED]
+    return f"key {_readable(*path)}: {value!r} is not allowed; give {(known or ['a number'])[-1]}"
 
 
 def parse(model: type[Any], raw: Any, path: Path) -> Any:
@@ -280,8 +263,8 @@ def parse(model: type[Any], raw: Any, path: Path) -> Any:
         return model(**raw)
     except ValidationError as error:
         errors = error.errors()
-        first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
-        raise UserError(f"{path}: {_message(dict(first), model, raw)}") from None
+        first = next((one for one in errors if one["type"] == "unknown_key"), errors[0])
+        raise UserError(f"{path}: {_message(first, raw)}") from None
 
 
 def _check_ranges(raw: Any, path: Path, place: tuple[str, ...] = ()) -> None:
@@ -315,9 +298,8 @@ def modes_by_problem(experiment: Experiment, preset: str) -> dict[Problem, list[
     found: dict[Problem, list[str]] = {}
     for block in experiment.problems:
         windows = _listed(experiment.window if block.window is None else block.window)
-        for size, pair, window, fields in itertools.product(
-            block.sizes, block.counts, windows, _fields(block, experiment)
-        ):
+        given = _fields(block, experiment)
+        for size, pair, window, fields in itertools.product(block.sizes, block.counts, windows, given):
             shapes, numbers = parse_size(size), parse_counts(pair)
             if (sizes is not None and shapes not in sizes) or (counts is not None and numbers not in counts):
                 continue
@@ -416,10 +398,14 @@ def studies(folder: Path = FOLDER) -> set[str]:
     return {name for name, path in paths if load_toml(path).get("study") is True}
 
 
+def _of_folder(folder: Path, name: str) -> Path:
+    """The file of `folder`; the shipped one where it has none."""
+    return folder / name if (folder / name).exists() else FOLDER / name
+
+
 def load_presets(folder: Path = FOLDER) -> dict[str, Preset]:
     """The presets of `folder` by name; the shipped ones where it has none."""
-    path = folder / "presets.toml"
-    path = path if path.exists() else FOLDER / "presets.toml"
+    path = _of_folder(folder, "presets.toml")
     raw = load_toml(path)
     presets: Presets = parse(Presets, raw, path)
     _check_ranges(raw, path)
@@ -428,8 +414,7 @@ def load_presets(folder: Path = FOLDER) -> dict[str, Preset]:
 
 def load_rates(folder: Path = FOLDER) -> Rates:
     """The shipped speeds and costs. Tables in rates.toml of `folder` replace the shipped tables."""
-    own = folder / "rates.toml"
-    path = own if own.exists() else FOLDER / "rates.toml"
+    path = _of_folder(folder, "rates.toml")
     raw = {**speeds.shipped(), **load_toml(FOLDER / "rates.toml"), **load_toml(path)}
     rates: Rates = parse(Rates, raw, path)
     _check_ranges(raw, path)

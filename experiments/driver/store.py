@@ -7,6 +7,7 @@ rewritten atomically after every point, with `runs/<run-id>.json` beside these f
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import errno
 import gzip
@@ -52,9 +53,8 @@ def new_run_id(known: Iterable[str] = ()) -> str:
         except (ValueError, OverflowError) as error:
             raise UserError(f"run {newest}: no run can be later than its name; move its files away") from error
         if after - now > CLOCKS_APART:
-            warn(
-                f"the clock is at {now}, before run {newest} of this machine; this run is named as one that follows it"
-            )
+            late = f"the clock is at {now}, before run {newest} of this machine"
+            warn(f"{late}; this run is named as one that follows it")
         now = max(now, after)
     return f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
@@ -115,12 +115,11 @@ def write_atomic(path: Path, data: bytes, *, create: bool = False) -> None:
 
 def explain(error: OSError, path: Path) -> str:
     """The message for a file that cannot be written."""
+    cause, way_out = error.strerror or str(error), "choose another place with --results"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        cause, way_out = "no space left", "free some space or choose another place with --results"
+        cause, way_out = "no space left", f"free some space or {way_out}"
     elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        cause, way_out = "no permission to write", "choose another place with --results"
-    else:
-        cause, way_out = error.strerror or str(error), "choose another place with --results"
+        cause = "no permission to write"
     return f"{path}: {cause}; {way_out} (what was stored before is kept)"
 
 
@@ -138,11 +137,9 @@ def check_writable(folder: Path) -> None:
 def remove_stale_temporaries(folder: Path, older_than_s: float = 3600) -> None:
     """Deletes old temporary files, which killed writers have left."""
     for tmp in folder.glob("*/.*.tmp"):
-        try:
+        with contextlib.suppress(OSError):
             if time.time() - tmp.stat().st_mtime > older_than_s:
                 tmp.unlink()
-        except OSError:
-            pass
 
 
 class Chunk:
@@ -178,11 +175,9 @@ def _read_local_file(path: Path, on_damage: Callable[[str], None], set_aside: bo
         aside = path.with_name(path.name + ".damaged")
         where = "left out"
         if set_aside and not isinstance(damage, Newer):
-            try:
+            with contextlib.suppress(OSError):
                 path.rename(aside)
                 where = f"set aside as {aside.name}"
-            except OSError:
-                pass
         on_damage(f"{path}: {damage}; {where}, its points count as not measured")
         return []
 

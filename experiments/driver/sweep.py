@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ REFRESH_S = 5.0
 BAR = "{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{postfix}"
 Job = tuple[int, str]  # a point of a group: the index of its unit, and its parameters
 Group = Sequence[Unit]
+UNMEASURED = {"repetition": 0, "iterations": 0}  # cells of the only row of a point without times
 
 
 def legible(cells: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,28 +40,19 @@ def legible(cells: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class Progress:
-    """Outcomes of the points of this sweep by (experiment, resume key)."""
+    """(outcome, reason) of the points of this sweep by (experiment, resume key)."""
 
-    outcomes: dict[tuple[str, Key], str] = field(default_factory=dict)
-    reasons: dict[tuple[str, Key], str] = field(default_factory=dict)
+    verdicts: dict[tuple[str, Key], tuple[str, str]] = field(default_factory=dict)
     measured: int = 0
-
-    def note(self, experiment: str, key: Key, outcome: str, reason: str) -> None:
-        """Stores the outcome of a point."""
-        self.outcomes[(experiment, key)] = outcome
-        self.reasons[(experiment, key)] = reason
 
     def counts(self) -> Counter[str]:
         """Number of points by outcome."""
-        return Counter(self.outcomes.values())
+        return Counter(outcome for outcome, _ in self.verdicts.values())
 
     def bad(self) -> list[tuple[Key, str, str]]:
         """(key, outcome, reason) of the points that make the command fail."""
-        return sorted(
-            (key, outcome, self.reasons[(experiment, key)])
-            for (experiment, key), outcome in self.outcomes.items()
-            if outcome in ("incorrect", "failed")
-        )
+        found = [(key, *verdict) for (_, key), verdict in self.verdicts.items()]
+        return sorted(one for one in found if one[1] in ("incorrect", "failed"))
 
 
 @dataclass
@@ -83,16 +76,16 @@ class Sweep:
         """Whether no point of `units` was selected before and none is selected now."""
         return not [unit for unit in units if not self._settled(unit)]
 
+    def place(self, unit: Unit, params: str) -> tuple[str, Key]:
+        """(experiment, resume key) of a point."""
+        return unit.experiment, unit.key(params, self.preset_name)
+
     def _settled(self, unit: Unit) -> bool:
         """As settled. The points of a settled unit are noted with the current reason and need no further row."""
-        places = [(unit.experiment, unit.key(one, self.preset_name)) for one in unit.params]
-        if not self.unselected.issuperset(places):
+        reasons = {self.place(unit, one): self.predictor.why_not(unit, one) for one in unit.params}
+        if not self.unselected.issuperset(reasons) or not all(reasons.values()):
             return False
-        reasons = [self.predictor.why_not(unit, one) for one in unit.params]
-        if not all(reasons):
-            return False
-        for place, reason in zip(places, reasons):
-            self.progress.note(*place, "not_selected", reason)
+        self.progress.verdicts |= {place: ("not_selected", reason) for place, reason in reasons.items()}
         return True
 
     def go(self, units: Sequence[Unit], expected: dict[str, int]) -> None:
@@ -100,14 +93,9 @@ class Sweep:
         groups = in_processes(units, self.preset.problems_a_process)
         costs = [self._cost(group) for group in groups]
         done, refreshed = 0.0, time.monotonic()
-        bar = tqdm(
-            total=sum(costs),
-            smoothing=0.05,
-            mininterval=0.2 if sys.stderr.isatty() else 20,  # a log file wants few lines
-            bar_format=BAR,
-        )
         self.record["predicted_s"], begin = round(sum(costs), 1), refreshed
-        with bar:
+        interval_s = 0.2 if sys.stderr.isatty() else 20  # a log file wants few lines
+        with tqdm(total=sum(costs), smoothing=0.05, mininterval=interval_s, bar_format=BAR) as bar:
             for i, group in enumerate(groups):
                 if time.monotonic() - refreshed > REFRESH_S:
                     costs[i:] = [self._cost(later) for later in groups[i:]]
@@ -163,37 +151,34 @@ class Sweep:
                 continue  # the point that lost the device is stored as failed; a new process measures the others
             if flight not in todo:
                 if ended.reason and not ended.timed_out:
-                    warn(
-                        f"{group[batch[0][0]].name if batch else group[0].name}: {ended.reason}, after its points were stored"
-                    )
+                    name = group[batch[0][0] if batch else 0].name
+                    warn(f"{name}: {ended.reason}, after its points were stored")
                 continue
             unit, params = group[flight[0]], flight[1]
+            lost: dict[str, tuple[str, str]] = {}
             if ended.timed_out:
                 limit = self.predictor.timeout_s(unit, params)
-                reason = f"no result after {limit:.3g} s, killed"
-                self._save(chunks[flight[0]], unit, {params: ("timeout", reason)})
-                todo.remove(flight)
+                lost = {params: ("timeout", f"no result after {limit:.3g} s, killed")}
             elif ended.user_error and len({place for place, _ in batch}) > 1:
                 apart = True
             elif ended.user_error:
-                self._save(chunks[flight[0]], unit, {one: ("failed", ended.reason) for _, one in batch})
-                todo = [job for job in todo if job not in batch]
+                lost = {one: ("failed", ended.reason) for _, one in batch}
             elif flight in crashed:
-                reason = (ended.reason or "ended without a result") + ", twice"
-                self._save(chunks[flight[0]], unit, {params: ("failed", reason)})
-                todo.remove(flight)
+                lost = {params: ("failed", (ended.reason or "ended without a result") + ", twice")}
             else:
                 crashed.add(flight)
                 alone = flight
+            self._save(chunks[flight[0]], unit, lost)
+            todo = [job for job in todo if job[0] != flight[0] or job[1] not in lost]
 
     def _select(self, chunk: Chunk, unit: Unit) -> list[str]:
         """The parameters to measure. The others get rows with the outcome not_selected."""
         reasons = {one: self.predictor.why_not(unit, one) for one in unit.params}
-        skipped = {one: ("not_selected", reasons[one]) for one in unit.params if reasons[one]}
+        skipped = {one: ("not_selected", reason) for one, reason in reasons.items() if reason}
         for one in list(skipped):
-            place = (unit.experiment, unit.key(one, self.preset_name))
+            place = self.place(unit, one)
             if place in self.unselected:  # it has such a row
-                self.progress.note(*place, *skipped.pop(one))
+                self.progress.verdicts[place] = skipped.pop(one)
         self._save(chunk, unit, skipped)
         return [one for one in unit.params if not reasons[one]]
 
@@ -208,34 +193,25 @@ class Sweep:
         asked = list(batch)
         started: Job | None = None
         ended = Ended("")
-
-        def timeout_s(job: Job) -> float:
-            return self.predictor.timeout_s(group[job[0]], job[1])
-
+        timeout_s = self.predictor.timeout_s
         place = asked[0][0]
         if all(job[0] == place for job in asked):
             params = [one for _, one in asked]
-            events = self.bench.measure(group[place], params, self.preset, lambda one: timeout_s((place, one)))
+            events = self.bench.measure(group[place], params, self.preset, partial(timeout_s, group[place]))
         else:
             points = [(group[i], one) for i, one in asked]
-            events = self.bench.measure_points(points, self.preset, lambda number: timeout_s(asked[number]))
+            events = self.bench.measure_points(points, self.preset, lambda number: timeout_s(*points[number]))
         for event in events:
             if isinstance(event, Ended):
                 ended = event
                 continue
-            job = (place, self._params_of(event)) if event.number is None else asked[event.number]
+            job = (place, event.params) if event.number is None else asked[event.number]
             if isinstance(event, Starting):
                 started = job
             else:
                 self._store_record(chunks[job[0]], group[job[0]], event, job, todo)
         batch[:] = [job for job in batch if job in todo]
-        if started in batch:
-            return started, ended
-        return (batch[0] if batch else None), ended
-
-    @staticmethod
-    def _params_of(event: Starting | Record) -> str:
-        return event.params if isinstance(event, Starting) else str(event.fields.get("params", ""))
+        return started if started in batch else next(iter(batch), None), ended
 
     def _store_record(self, chunk: Chunk, unit: Unit, record: Record, job: Job, todo: list[Job]) -> None:
         fields = record.fields
@@ -252,36 +228,31 @@ class Sweep:
         outcome, reason = verdict_of(fields)
         found = {name: fields[name] for name in RECORDED if name in fields}
         cells = {**legible(found), "outcome": outcome, "reason": reason}
-        repetitions: list[dict[str, Any]] = [{"repetition": 0, "iterations": 0}]
+        repetitions: list[dict[str, Any]] = [UNMEASURED]
         if outcome == "passed":
             repetitions = [{**legible(one), "repetition": i} for i, one in enumerate(fields["repetitions"])]
-        rows = [{**self._common(unit, params), **cells, **one} for one in repetitions]
-        self._write(chunk, unit, params, outcome, reason, rows)
+        self._save(chunk, unit, {params: (outcome, reason)}, [{**cells, **one} for one in repetitions])
         todo.remove(job)
 
-    def _save(self, chunk: Chunk, unit: Unit, outcomes: dict[str, tuple[str, str]]) -> None:
-        """Writes rows of points that no process reported."""
+    def _save(
+        self,
+        chunk: Chunk,
+        unit: Unit,
+        verdicts: Mapping[str, tuple[str, str]],
+        repetitions: Sequence[Mapping[str, Any]] = (UNMEASURED,),
+    ) -> None:
+        """Writes rows of points, one for each of `repetitions`. `verdicts`: outcome and reason by parameters."""
         rows: list[Row] = []
-        for params, (outcome, reason) in outcomes.items():
-            cells = {"outcome": outcome, "reason": reason, "repetition": 0, "iterations": 0}
-            rows += self._texts([{**self._common(unit, params), **cells}])
+        for params, (outcome, reason) in verdicts.items():
+            cells = {**self._common(unit, params), "outcome": outcome, "reason": reason}
+            texts = [{**cells, **one} for one in repetitions]
+            rows += [{name: text_of(row.get(name)) for name in COLUMNS} for row in texts]
         if rows:
             chunk.add(rows)
-        for params, (outcome, reason) in outcomes.items():
-            key = unit.key(params, self.preset_name)
-            self.progress.note(unit.experiment, key, outcome, reason)
-            self.progress.measured += outcome != "not_selected"
-
-    def _write(self, chunk: Chunk, unit: Unit, params: str, outcome: str, reason: str, rows: list[Any]) -> None:
-        texts = self._texts(rows)
-        chunk.add(texts)
-        self.predictor.learn(texts)
-        key = unit.key(params, self.preset_name)
-        self.progress.note(unit.experiment, key, outcome, reason)
-        self.progress.measured += 1
-
-    def _texts(self, rows: list[dict[str, Any]]) -> list[Row]:
-        return [{name: text_of(row.get(name)) for name in COLUMNS} for row in rows]
+        self.predictor.learn(rows)
+        for params, verdict in verdicts.items():
+            self.progress.verdicts[self.place(unit, params)] = verdict
+            self.progress.measured += verdict[0] != "not_selected"
 
     def _common(self, unit: Unit, params: str) -> dict[str, Any]:
         """The cells that are known without a measurement."""

@@ -54,10 +54,9 @@ def parse_problem(text: str) -> Problem:
 
 def best_known(problem: Problem, facts: Mapping[str, Any], device: str, known: Mapping[str, Source]) -> Point | None:
     """The fastest known point for the problem, by the rows of this machine or the shipped table."""
-    backend = "cuda" if device.startswith("cuda") else "cpu"
-    times = ordered(problem, table.sources(facts, device, "fp32", RESULTS))
-    for source in times:
-        choice = pick(problem, source, lambda p: "" if p[0] in known and known[p[0]].backend == backend else "not here")
+    here = {name for name, one in known.items() if one.backend == device.partition(":")[0]}
+    for source in ordered(problem, table.sources(facts, device, "fp32", RESULTS)):
+        choice = pick(problem, source, lambda point: "" if point[0] in here else "not here")
         if choice:
             return choice.variant, choice.params
     return None
@@ -121,17 +120,14 @@ def rivals_of(names: Sequence[str], rounds: Sequence[Sequence[float]]) -> list[R
 
 def times_of(bench: Bench, points: Sequence[tuple[Unit, str]], preset: Preset) -> dict[int, float | str]:
     """The median time of each point in microseconds, or the reason why there is none."""
-    found: dict[int, float | str] = {}
-    ended = ""
+    found: dict[int, float | str] = dict.fromkeys(range(len(points)), "no answer")
     for event in bench.measure_points(points, preset, lambda _: LONGEST_S):
         if isinstance(event, Record) and event.number is not None:
             outcome, reason = verdict_of(event.fields)
             times = [float(one["compute_us"]) for one in event.fields["repetitions"]] if outcome == "passed" else []
             found[event.number] = statistics.median(times) if times else f"{outcome}: {reason}"
-        elif isinstance(event, Ended):
-            ended = event.reason
-    for number in range(len(points)):
-        found.setdefault(number, ended or "no answer")
+        elif isinstance(event, Ended) and event.reason:
+            found = {number: event.reason if said == "no answer" else said for number, said in found.items()}
     return found
 
 
@@ -218,11 +214,11 @@ def unit_of(variants: Mapping[str, Variant], variant: str, problem: Problem, par
     one = variants[variant]
     if problem.form not in one.forms:
         raise UserError(f"{variant}: does not compute {problem.form}; give a --problem of {', '.join(one.forms)}")
-    if params is None:
-        return Unit("try", problem, one, "fp32", "stream", "uniform", spread(one.points, FEW))
-    kept = tuple(point for point in one.points if named(point, [params]))
-    if not kept:
-        raise UserError(f"{variant}: params {params}: no such point; {nearest(params, one.points)}")
+    kept = spread(one.points, FEW)
+    if params is not None:
+        kept = tuple(point for point in one.points if named(point, [params]))
+        if not kept:
+            raise UserError(f"{variant}: params {params}: no such point; {nearest(params, one.points)}")
     return Unit("try", problem, one, "fp32", "stream", "uniform", kept)
 
 
@@ -254,19 +250,16 @@ def rivals(
     one: Source, known: Mapping[str, Source], best: Point | None, against: str
 ) -> list[tuple[str, str, str | None]]:
     """The rivals of the variant, each once: (description, variant, params)."""
-    found: list[tuple[str, str, str | None]] = []
+    found: dict[str, tuple[str, str, str | None]] = {}
     if one.parent in known and known[one.parent].backend == one.backend:
-        found.append((f"its parent {one.parent}", one.parent, None))
+        found[one.parent] = (f"its parent {one.parent}", one.parent, None)
     if best and best[0] != one.id:
-        found.append((f"the fastest known, {best[0]}", best[0], best[1]))
+        found.setdefault(best[0], (f"the fastest known, {best[0]}", *best))
     for name in filter(None, against.split(",")):
         if name not in known or known[name].backend != one.backend:
             raise UserError(f"against {name}: no variant for the same device; {nearest(name, known)}")
-        found.append((name, name, None))
-    first: dict[str, tuple[str, str, str | None]] = {}
-    for rival in found:
-        first.setdefault(rival[1], rival)
-    return list(first.values())
+        found.setdefault(name, (name, name, None))
+    return list(found.values())
 
 
 def run(argv: Sequence[str]) -> int:

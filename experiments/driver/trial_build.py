@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -132,28 +133,25 @@ def resources(folder: Path, one: Source) -> list[dict[str, str]]:
 def verify(build: Build, variant: str, device: str, thorough: bool) -> None:
     """Runs conformance of the variant. Wrong where it fails."""
     command = [str(build.folder / PROGRAMS[1]), "--device", device, "--variant", variant, "--shard"]
+    wrong = f"{variant}: conformance failed, as said above; the line 'repeat' runs that case alone"
     for shard in range(1, SHARDS + 1) if thorough else [1]:
-        said = _said([*command, str(shard), str(SHARDS)])
-        if said.returncode != 0:
-            print(said.stdout[-4000:], file=sys.stderr)
-            raise Wrong(f"{variant}: conformance failed, as said above; the line 'repeat' runs that case alone")
+        _check([*command, str(shard), str(SHARDS)], wrong)
     print(f"verified: part 1 of {SHARDS} of conformance passed" if not thorough else "verified: conformance passed")
 
 
 def emulate(build: Build, variant: str) -> None:
     """Runs a kernel's conformance under the emulation, with the sanitizers. Wrong where it fails."""
     build.make([variant], [EMULATION])
-    said = _said([str(build.folder / EMULATION), f"--gtest_filter=*Conformance*/{variant}"])
-    if said.returncode != 0 or "[  PASSED  ]" not in said.stdout or "Running 0 tests" in said.stdout:
-        print(said.stdout[-4000:], file=sys.stderr)
-        raise Wrong(f"{variant}: conformance under the emulation failed, as said above")
+    command = [str(build.folder / EMULATION), f"--gtest_filter=*Conformance*/{variant}"]
+    _check(command, f"{variant}: conformance under the emulation failed, as said above", r"\[  PASSED  \] [1-9]")
     print("verified under the emulation: conformance passed")
 
 
-def _said(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """The finished process of a test program, with its output."""
+def _check(command: Sequence[str], wrong: str, sign: str = "") -> None:
+    """Runs a test program. Wrong, after the end of its output, unless it succeeds and prints the pattern `sign`."""
     # On a busy machine, threads that spin at a barrier make the program tens of times slower.
     patient = {**os.environ, "OMP_WAIT_POLICY": "passive"}
-    return subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=patient
-    )
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=patient)
+    if done.returncode != 0 or not re.search(sign, done.stdout):
+        print(done.stdout[-4000:], file=sys.stderr)
+        raise Wrong(wrong)
