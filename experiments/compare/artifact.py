@@ -82,11 +82,8 @@ def best_points(frame: pd.DataFrame, time: str = "compute_us") -> dict[Cell, dic
     medians = frame.groupby(point)[["compute_us", "clear_us", *PHASES]].median().reset_index()
     medians["phases_us"] = medians["forward_us"] + medians["hadamard_us"].fillna(0) + medians["inverse_us"]
     medians["unclear_us"] = medians["compute_us"] - medians["clear_us"].fillna(0)
-    best: dict[Cell, dict[str, Any]] = {}
-    for row in medians.dropna(subset=[time]).sort_values(time, kind="stable").to_dict("records"):
-        cell = (row["form"], row["left_rows"], row["lefts"], row["rights"])
-        best.setdefault(cell, {str(key): value for key, value in row.items()})
-    return best
+    fastest = medians.dropna(subset=[time]).sort_values(time, kind="stable").drop_duplicates(point[:4])
+    return {tuple(row[name] for name in point[:4]): row for row in fastest.to_dict("records")}
 
 
 def comparable(frame: pd.DataFrame) -> pd.DataFrame:
@@ -138,27 +135,19 @@ class Column:
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison. `lines` starts with the form, the size and the counts of a cell; `headers` names the other
-    columns."""
+    """One comparison. `lines`: by cell, the other columns of the table, which `headers` names. `means`: their geometric
+    means."""
 
     headers: str  # separated by commas
-    lines: list[list[str]]
+    lines: dict[Cell, list[str]]
+    means: list[str]
     columns: list[Column]
     notes: list[str] = field(default_factory=list)
 
     def printed(self, markdown: bool) -> str:
-        """The table. `lines` ends with the geometric means, whose first three cells are one title."""
-        *lines, means = self.lines
-        return printed(
-            [*lines, ["geometric mean", "", "", *means]],
-            ["form", "size", "counts", *self.headers.split(", ")],
-            markdown,
-        )
-
-
-def named(cell: Cell) -> list[str]:
-    form, size, lefts, rights = cell
-    return [form, str(size), f"{lefts}:{rights}"]
+        lines = [[form, size, f"{lefts}:{rights}", *line] for (form, size, lefts, rights), line in self.lines.items()]
+        headers = ["form", "size", "counts", *self.headers.split(", ")]
+        return printed([*lines, ["geometric mean", "", "", *self.means]], headers, markdown)
 
 
 def text(point: dict[str, Any] | None, value: str) -> str:
@@ -173,28 +162,26 @@ def compare_fft(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) ->
     mine = rows[rows["variant"] == what["variant"]]
     bare, whole = best_points(mine, "phases_us"), best_points(mine)
     phases, compute = Column("phases", what["phases_bar"]), Column("compute", what["compute_bar"])
-    lines = []
+    lines = {}
     for cell, theirs in baseline.items():
         fast, ours, time = bare.get(cell), whole.get(cell), theirs["fft_us"]
         of_phases = [text(fast, "phases_us"), phases.cell(fast, "phases_us", time), text(fast, "params")]
         of_all = [text(ours, "compute_us"), compute.cell(ours, "compute_us", time), text(ours, "params")]
-        lines.append([*named(cell), f"{float(time):.1f}", *of_phases, *of_all])
-    lines.append(["", "", phases.mean(), "", "", compute.mean(), ""])
+        lines[cell] = [f"{float(time):.1f}", *of_phases, *of_all]
     headers = "their fft us, phases us, ratio, of params, compute us, ratio, params"
-    return Part(headers, lines, [phases, compute])
+    return Part(headers, lines, ["", "", phases.mean(), "", "", compute.mean(), ""], [phases, compute])
 
 
 def compare_naive(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) -> Part:
     """A thread per output element."""
     best = best_points(rows[rows["variant"] == what["variant"]])
     column = Column("overlap-wise", what["compute_bar"])
-    lines = []
+    lines = {}
     for cell, theirs in baseline.items():
         ours, time = best.get(cell), theirs["overlap_wise_us"]
         shown = f"{float(time):.1f}" if time else "-"
-        lines.append([*named(cell), shown, text(ours, "compute_us"), column.cell(ours, "compute_us", time)])
-    lines.append(["", "", column.mean()])
-    return Part("their overlap-wise us, overlap-wise us, ratio", lines, [column])
+        lines[cell] = [shown, text(ours, "compute_us"), column.cell(ours, "compute_us", time)]
+    return Part("their overlap-wise us, overlap-wise us, ratio", lines, ["", "", column.mean()], [column])
 
 
 def compare_definition(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) -> Part:
@@ -203,21 +190,20 @@ def compare_definition(what: dict[str, Any], baseline: Baseline, rows: pd.DataFr
     mine = rows[rows["family"].isin(what["families"])]
     best = {"compute_us": best_points(mine), "unclear_us": best_points(mine, "unclear_us")}
     column = Column("best definition", what["compute_bar"])
-    lines = []
+    lines = {}
     for cell, theirs in baseline.items():
         notes = [note for note in NOTES if cell[0] in what[note]["forms"]]
         time, baseline_us = "unclear_us" if "clear" in notes else "compute_us", theirs["best_definition_us"]
         ours = best[time].get(cell)
         unclear = text(ours, time) if "clear" in notes else "-"
         times = [f"{float(baseline_us):.1f}", text(ours, "compute_us"), unclear, column.cell(ours, time, baseline_us)]
-        lines.append([*named(cell), ", ".join(notes) or "-", *times, text(ours, "variant"), text(ours, "params")])
-    lines.append(["", "", "", "", column.mean(), "", ""])
+        lines[cell] = [", ".join(notes) or "-", *times, text(ours, "variant"), text(ours, "params")]
     headers = "note, their definition us, ours us, without clear us, ratio, variant, params"
     notes = [f"{note}: {what[note]['reason']}" for note in NOTES]
     absent = [family for family in what["families"] if family not in set(mine["family"])]
     if absent:
         notes.append(f"families without a row in this set: {', '.join(absent)}")
-    return Part(headers, lines, [column], notes)
+    return Part(headers, lines, ["", "", "", "", column.mean(), "", ""], [column], notes)
 
 
 COMPARE = {"fft": compare_fft, "naive": compare_naive, "definition": compare_definition}

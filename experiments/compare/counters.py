@@ -6,6 +6,7 @@ ncu. The command checks the CSV that ncu prints. With --read it takes files that
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
@@ -21,7 +22,7 @@ from typing import Any
 from experiments import folders
 from experiments.compare import artifacts
 from experiments.driver.bench import problem_options, program, words_of
-from xcorr.errors import LibraryError, Parser, UserError, command, nearest
+from xcorr.errors import Parser, UserError, command, nearest
 from xcorr.native.library import Library
 from xcorr.problem import Problem
 
@@ -100,10 +101,9 @@ def read(text: str, point: dict[str, Any], where: str) -> dict[str, float]:
         cell = found[0].get(asked["metric"])
         if cell is None:
             raise UserError(f"{where}: no counter {asked['metric']}; profile with the command that --print prints")
-        try:
+        value = math.nan
+        with contextlib.suppress(ValueError):
             value = float(cell.replace(",", ""))
-        except ValueError:
-            value = math.nan
         if not 0 <= value <= asked.get("most", math.inf):
             raise UserError(f"{where}: {asked['metric']} is '{cell}', which cannot be; profile again")
         counters[name] = value
@@ -111,13 +111,6 @@ def read(text: str, point: dict[str, Any], where: str) -> dict[str, float]:
 
 
 stored = partial(artifacts.stored, experiment=EXPERIMENT, schema=SCHEMA, way_out="take the counters again")
-
-
-def store(points: dict[str, Any], folder: Path, facts: dict[str, Any]) -> Path:
-    """Writes the launches with their counters and `facts` to the file of the set at `folder`."""
-    names = {name: one["metric"] for name, one in metrics().items()}
-    found = {"schema": SCHEMA, "experiment": EXPERIMENT, **facts, "metrics": names, "points": points}
-    return artifacts.store(folder, EXPERIMENT, found)
 
 
 def _profiled(point: dict[str, Any], ncu: str) -> str:
@@ -140,9 +133,8 @@ def _tool() -> str:
 def _sources(points: dict[str, Any]) -> dict[str, str]:
     """The source hash of each launch's variant in this build, empty where the build cannot be asked."""
     try:
-        done = subprocess.run(
-            [str(program()), "--list=json"], capture_output=True, text=True, check=True, timeout=LIMIT_S
-        )
+        words = [str(program()), "--list=json"]
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=LIMIT_S)
         listed = {one["id"]: one["source_hash"] for one in json.loads(done.stdout)["variants"]}
     except (UserError, OSError, subprocess.SubprocessError, ValueError, KeyError):
         listed = {}
@@ -157,16 +149,13 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("--machine-key", metavar="KEY", help="of the set (default: xcorr-bench is asked)")
     parser.add_results()
     options = parser.parse_args(argv)
-    points = data()["points"]
+    points, names = data()["points"], {name: one["metric"] for name, one in metrics().items()}
     if options.print:
         for name, point in points.items():
             words = ncu_words(point, "build/xcorr-bench")
             print(" ".join(f"'{one}'" if any(c in one for c in ";:|") else one for one in words), f"> {name}.csv")
         return 0
-    try:
-        key = options.machine_key or Library().machine("cuda")["machine_key"]
-    except LibraryError as error:
-        raise UserError(str(error)) from None
+    key = options.machine_key or Library().machine("cuda")["machine_key"]
     tool = "" if options.read else _tool()
     sources, found = _sources(points), {}
     for name, point in points.items():
@@ -181,7 +170,8 @@ def run(argv: Sequence[str]) -> int:
         counters = read(text, point, where)
         found[name] = {**point, "source_hash": sources[name], "counters": counters}
         print(f"{name}: {', '.join(f'{one} {value:g}' for one, value in counters.items())}")
-    print(f"stored: {store(found, options.results / 'local' / key, {'machine_key': key})}")
+    facts = {"schema": SCHEMA, "experiment": EXPERIMENT, "machine_key": key, "metrics": names, "points": found}
+    print(f"stored: {artifacts.store(options.results / 'local' / key, EXPERIMENT, facts)}")
     return 0
 
 

@@ -6,6 +6,7 @@ the output as an artifact of the experiment `series-fragments`.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.compare import artifacts
-from xcorr.errors import LibraryError, Parser, UserError, command
+from xcorr.errors import Parser, UserError, command
 from xcorr.files import resolved
 from xcorr.native.library import Library
 
@@ -53,17 +54,12 @@ def _run(words: Sequence[str], what: str) -> str:
 
 def read(text: str) -> dict[str, list[list[int]]]:
     """The output of the program: elements by fragment, lane and register. UserError for other text."""
-    try:
+    with contextlib.suppress(ValueError, KeyError, TypeError):
         found = json.loads(text)
-        if {name: {len(lane) for lane in found[name]} for name in REGISTERS} == {
-            name: {count} for name, count in REGISTERS.items()
-        } and all(len(found[name]) == 32 for name in REGISTERS):
+        if all([len(lane) for lane in found[name]] == [count] * 32 for name, count in REGISTERS.items()):
             return found
-    except (ValueError, KeyError, TypeError):
-        pass
-    raise UserError(
-        "fragments: prints something else than 32 lanes of a, b and c; compile experiments/compare/fragments.cu"
-    )
+    way_out = "compile experiments/compare/fragments.cu"
+    raise UserError(f"fragments: prints something else than 32 lanes of a, b and c; {way_out}")
 
 
 def by_columns(element: int) -> int:
@@ -74,16 +70,12 @@ def by_columns(element: int) -> int:
 def run(argv: Sequence[str]) -> int:
     """The command; raises UserError."""
     parser = Parser(prog="python3 -m experiments.compare.fragments", description=__doc__, epilog=EPILOG)
-    parser.add_argument(
-        "--program", type=Path, metavar="FILE", help="fragments.cu, compiled (default: nvcc compiles it)"
-    )
+    program_help = "fragments.cu, compiled (default: nvcc compiles it)"
+    parser.add_argument("--program", type=Path, metavar="FILE", help=program_help)
     parser.add_argument("--machine-key", metavar="KEY", help="of the set (default: xcorr-bench is asked)")
     parser.add_results()
     options = parser.parse_args(argv)
-    try:
-        key = options.machine_key or Library().machine("cuda")["machine_key"]
-    except LibraryError as error:
-        raise UserError(str(error)) from None
+    key = options.machine_key or Library().machine("cuda")["machine_key"]
     with tempfile.TemporaryDirectory(prefix="xcorr-") as folder:
         program = resolved(options.program) if options.program else compiled(Path(folder))
         found = read(_run([str(program)], "fragments"))

@@ -1,13 +1,29 @@
-"""Times one point with xcorr-bench."""
+"""Times one point with xcorr-bench, or one call in this process."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+import time
+from collections.abc import Callable
+from typing import Any
 
 from experiments.driver.bench import problem_options, program, words_of
 from xcorr.errors import UserError
 from xcorr.problem import Problem
+
+
+def call_seconds(call: Callable[[], Any], duration: float, synchronise: Callable[[], Any] = lambda: None) -> float:
+    """Mean seconds of a call, for as many calls as fill `duration` seconds."""
+    calls, begin = 0, time.perf_counter()
+    while True:
+        call()
+        calls += 1
+        if time.perf_counter() - begin >= duration:
+            synchronise()
+            return (time.perf_counter() - begin) / calls
+        if calls % 100 == 0:  # limits the length of the queue
+            synchronise()
 
 
 def seconds_of(

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import statistics
 import sys
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,10 @@ from tqdm import tqdm
 
 from experiments import folders
 from experiments.compare import artifacts
-from experiments.compare.records import seconds_of
+from experiments.compare.records import call_seconds, seconds_of
 from experiments.compare.zncc_peers import PEERS, Peer, truth
 from xcorr.choice.auto import Auto
-from xcorr.errors import LibraryError, Parser, UserError, command
+from xcorr.errors import Parser, UserError, command
 from xcorr.native.library import Library
 from xcorr.problem import Problem
 
@@ -74,19 +73,6 @@ def request_of(problem: dict[str, Any]) -> Problem:
     return Problem("n-to-m", *sizes, window="valid", score="zncc")
 
 
-def call_seconds(call: Any, synchronise: Any, duration: float) -> float:
-    """Mean seconds of a call, for as many calls as fill `duration` seconds."""
-    calls, begin = 0, time.perf_counter()
-    while True:
-        call()
-        calls += 1
-        if time.perf_counter() - begin >= duration:
-            synchronise()
-            return (time.perf_counter() - begin) / calls
-        if calls % 100 == 0:  # limits the length of the queue
-            synchronise()
-
-
 def difference(scores: np.ndarray, exact: np.ndarray) -> float:
     """The largest absolute difference; infinite for another shape or a value that is not finite."""
     scores = np.asarray(scores, np.float64)
@@ -107,24 +93,17 @@ def of_peer(peer: Peer, templates: np.ndarray, frame: np.ndarray, rounds: int, d
     scores = np.asarray(peer.host(module, call()))
     times: list[float] = []
     while len(times) < rounds and sum(times) < LONGEST_S:
-        times.append(call_seconds(call, lambda: peer.synchronise(module), duration))
+        times.append(call_seconds(call, duration, partial(peer.synchronise, module)))
     return {"params": "", **spread(times), "scores": scores}
 
 
 def of_ours(
-    library: Any,
-    auto: Auto,
-    device: str,
-    problem: dict[str, Any],
-    arrays: tuple[np.ndarray, np.ndarray],
-    rounds: int,
-    duration: float,
+    auto: Auto, library: Any, device: str, request: Problem, *arrays: np.ndarray, rounds: int, duration: float
 ) -> dict[str, Any]:
-    """`spread` of the seconds of the variant that auto chooses on the device, and its scores."""
-    request = request_of(problem)
+    """`spread` of the seconds of the variant that auto chooses on the device, and its scores. `arrays`: as inputs."""
     choice = auto.choose(request)
     chosen = {"variant": choice.variant, "params": choice.params}
-    scores = library.correlate(request, *arrays[:1], arrays[1][None], precision="fp32", device=device, **chosen)
+    scores = library.correlate(request, arrays[0], arrays[1][None], precision="fp32", device=device, **chosen)
     times = seconds_of(device, choice.variant, choice.params, request, rounds, duration)
     return {**chosen, **spread(times), "scores": scores}
 
@@ -154,18 +133,18 @@ def measure(
     """A row for each problem and contestant: `template`, `frame`, `templates`, `name`, `device`, `variant`, `params`,
     `seconds`, `max_error` and `outcome`, which is `incorrect` where the error exceeds `largest_error` of `data`."""
     limit = float(data()["largest_error"])
-    autos = [Auto(library, device) for device in devices]
+    autos = [(Auto(library, device), library, device) for device in devices]
     for problem in each:
         arrays = inputs(problem)
         exact = truth(*arrays)
-        contestants = [("xcorr-bench", device) for device in devices] + [(peer.name, peer.device) for peer in peers]
-        for place, (name, device) in enumerate(contestants):
-            if place < len(devices):
-                found = of_ours(library, autos[place], device, problem, arrays, rounds, duration)
-            else:
-                found = of_peer(peers[place - len(devices)], *arrays, rounds, duration)
+        shapes = {key: "x".join(map(str, problem[key])) for key in ("template", "frame")}
+        contestants: list[tuple[str, str, Callable[..., dict[str, Any]]]] = [
+            *(("xcorr-bench", one[-1], partial(of_ours, *one, request_of(problem))) for one in autos),
+            *((one.name, one.device, partial(of_peer, one)) for one in peers),
+        ]
+        for name, device, measured in contestants:
+            found = measured(*arrays, rounds=rounds, duration=duration)
             error = difference(found.pop("scores"), exact)
-            shapes = {key: "x".join(map(str, problem[key])) for key in ("template", "frame")}
             facts = {**shapes, "templates": problem["templates"], "name": name, "device": device.partition(":")[0]}
             outcome = "passed" if error <= limit else "incorrect"
             yield {**facts, "variant": "", **found, "max_error": error, "outcome": outcome}
@@ -190,22 +169,18 @@ def run(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     if options.rounds < 1 or not 0 < options.seconds <= 60:
         raise UserError("--rounds, --seconds: out of range; use 1 or more and 0 to 60")
-    try:
-        library = Library()
-        facts = library.machine(options.device)
-        has_gpu = options.device != "cpu"
-        peers, skipped = usable(PEERS, has_gpu)
-        each, rows = problems()[: options.first], []
-        folder = options.results / "local" / facts["machine_key"]
-        versions = {peer.name: peer.version() for peer in peers}
-        known = {"machine_key": facts["machine_key"], "versions": versions, "skipped": skipped}
-        devices = [options.device, "cpu"] if has_gpu else ["cpu"]
-        count = len(each) * (len(devices) + len(peers))
-        for row in tqdm(measure(library, devices, peers, each, options.rounds, options.seconds), total=count):
-            rows.append(row)
-            store(folder, known, rows)
-    except LibraryError as error:
-        raise UserError(str(error)) from None
+    library = Library()
+    key = library.machine(options.device)["machine_key"]
+    has_gpu = options.device != "cpu"
+    peers, skipped = usable(PEERS, has_gpu)
+    each, rows = problems()[: options.first], []
+    folder = options.results / "local" / key
+    known = {"machine_key": key, "versions": {peer.name: peer.version() for peer in peers}, "skipped": skipped}
+    devices = [options.device, "cpu"] if has_gpu else ["cpu"]
+    count = len(each) * (len(devices) + len(peers))
+    for row in tqdm(measure(library, devices, peers, each, options.rounds, options.seconds), total=count):
+        rows.append(row)
+        store(folder, known, rows)
     for name, why in skipped.items():
         print(f"left out: {name}: {why}")
     print(f"stored: {folder / EXPERIMENT}")

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import statistics
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,9 +24,9 @@ import scipy.fft
 from scipy.signal import fftconvolve
 from tqdm import tqdm
 
-from experiments.compare.records import seconds_of
+from experiments.compare.records import call_seconds, seconds_of
 from experiments.driver.bench import program
-from xcorr.errors import LibraryError, Parser, UserError, command
+from xcorr.errors import Parser, UserError, command
 from xcorr.files import load_toml
 from xcorr.native.library import Library
 from xcorr.problem import Problem
@@ -76,10 +75,8 @@ def parse_bar(entry: dict[str, Any]) -> Bar:
 def inputs(request: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Seeded uniform float32 left and right matrices, each (count, rows, cols)."""
     random = np.random.default_rng(1)
-    return (
-        random.random((request.lefts, *request.left), dtype=np.float32),
-        random.random((request.rights, *request.right), dtype=np.float32),
-    )
+    left = random.random((request.lefts, *request.left), dtype=np.float32)
+    return left, random.random((request.rights, *request.right), dtype=np.float32)
 
 
 def convolve(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -97,29 +94,7 @@ def scipy_contestant(left: np.ndarray, right: np.ndarray, workers: int, name: st
         with scipy.fft.set_workers(workers):
             return convolve(left, right)
 
-    def seconds_per_call(duration: float) -> float:
-        with scipy.fft.set_workers(workers):
-            calls, begin = 0, time.perf_counter()
-            while calls == 0 or time.perf_counter() - begin < duration:
-                convolve(left, right)
-                calls += 1
-            return (time.perf_counter() - begin) / calls
-
-    return Contestant(name, False, result, seconds_per_call)
-
-
-def variant_contestant(
-    library: Library, request: Problem, variant: str, params: str, ours: bool, left: np.ndarray, right: np.ndarray
-) -> Contestant:
-    """A point of a variant. The result is of libxcorr, the time of xcorr-bench."""
-
-    def result() -> np.ndarray:
-        return library.correlate(request, left, right, variant=variant, params=params)
-
-    def seconds_per_call(duration: float) -> float:
-        return seconds_of("cpu", variant, params, request, 1, duration)[0]
-
-    return Contestant(f"{variant} {params}".strip(), ours, result, seconds_per_call)
+    return Contestant(name, False, result, partial(call_seconds, result))
 
 
 def contestants(library: Library, bar: Bar) -> list[Contestant]:
@@ -127,15 +102,18 @@ def contestants(library: Library, bar: Bar) -> list[Contestant]:
     left, right = inputs(bar.request)
 
     def variant(name: str, params: str, ours: bool) -> Contestant:
-        return variant_contestant(library, bar.request, name, params, ours, left, right)
+        """A point of a variant. The result is of libxcorr, the time of xcorr-bench."""
+        result = partial(library.correlate, bar.request, left, right, variant=name, params=params)
+        seconds = partial(seconds_of, "cpu", name, params, bar.request, 1)
+        return Contestant(f"{name} {params}".strip(), ours, result, lambda duration: seconds(duration)[0])
 
     chosen = [variant(bar.variant, params, True) for params in bar.params]
     if bar.against == "scipy":
-        chosen.append(scipy_contestant(left, right, 1, "scipy, 1 worker"))
         workers = os.cpu_count() or 1
+        chosen.append(scipy_contestant(left, right, 1, "scipy, 1 worker"))
         chosen.append(scipy_contestant(left, right, workers, f"scipy, {workers} workers"))
     else:
-        name, params = [*bar.against.split(" "), ""][:2]
+        name, _, params = bar.against.partition(" ")
         chosen.append(variant(name, params, False))
     truth = convolve(left.astype(np.float64), right.astype(np.float64))
     for one in chosen:
@@ -185,14 +163,11 @@ def run(argv: Sequence[str]) -> int:
     if not bars:
         raise UserError(f"{options.bars}: no [[bars]] in it; see experiments/compare/bars/speed.toml")
     program()
-    try:
-        library = Library()
-        how = f"medians of {rounds} interleaved rounds of {seconds:g} s; float32; plans are made outside the time"
-        print(f"scipy {scipy.__version__}; {how}")
-        with tqdm(total=rounds * len(bars), unit="round", leave=False) as progress:
-            met = [measure(bar, library, rounds, seconds, progress) for bar in bars]
-    except LibraryError as error:
-        raise UserError(str(error)) from None
+    library = Library()
+    how = f"medians of {rounds} interleaved rounds of {seconds:g} s; float32; plans are made outside the time"
+    print(f"scipy {scipy.__version__}; {how}")
+    with tqdm(total=rounds * len(bars), unit="round", leave=False) as progress:
+        met = [measure(bar, library, rounds, seconds, progress) for bar in bars]
     return 0 if all(met) else 1
 
 

@@ -19,7 +19,7 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from experiments.driver import store
-from experiments.driver.bench import Bench, Ended, Record
+from experiments.driver.bench import Bench, Ended, Record, verdict_of
 from experiments.driver.points import Unit
 from experiments.driver.schema import Limits, Preset
 from xcorr.errors import Parser, UserError, command
@@ -65,11 +65,8 @@ def choose(places: Iterable[Place], variants: dict[str, Variant], count: int) ->
     def order(*words: object) -> str:
         return sha256(repr(words).encode()).hexdigest()
 
-    def rank(unit: tuple[str, Problem]) -> str:
-        return order(unit[0], unit[1].id)
-
     turns: dict[tuple[str, str], list[tuple[str, Problem]]] = defaultdict(list)
-    for unit in sorted(by_unit, key=rank):
+    for unit in sorted(by_unit, key=lambda one: order(one[0], one[1].id)):
         turns[(unit[0], unit[1].form)].append(unit)
     chosen: list[Unit] = []
     left = count
@@ -93,13 +90,10 @@ def measured(bench: Bench, unit: Unit) -> Times:
     found = {}
     for event in bench.measure(unit, unit.params, BRIEF, lambda _: TIMEOUT_S):
         if isinstance(event, Record):
-            if event.fields["outcome"] != "passed":
-                raise UserError(
-                    f"{bench.path}: {unit.name} {event.fields['params']}: {event.fields['outcome']}: "
-                    f"{event.fields.get('reason', '')}"
-                )
-            times = [float(one["compute_us"]) for one in event.fields["repetitions"]]
-            found[event.fields.get("params", "")] = statistics.median(times)
+            outcome, reason = verdict_of(event.fields)
+            if outcome != "passed":
+                raise UserError(f"{bench.path}: {unit.name} {event.params}: {outcome}: {reason}")
+            found[event.params] = statistics.median(float(one["compute_us"]) for one in event.fields["repetitions"])
         elif isinstance(event, Ended) and event.reason:
             raise UserError(f"{bench.path}: {unit.name}: {event.reason}")
     return found
@@ -119,12 +113,16 @@ class Point:
         return max(max(runs) - min(runs) for runs in (self.before, self.after))
 
     @property
+    def medians(self) -> tuple[float, float]:
+        return statistics.median(self.before), statistics.median(self.after)
+
+    @property
     def difference(self) -> float:
-        return statistics.median(self.after) - statistics.median(self.before)
+        return self.medians[1] - self.medians[0]
 
     @property
     def differs(self) -> bool:
-        return abs(self.difference) > max(self.spread, LEAST_SPREAD * statistics.median(self.before))
+        return abs(self.difference) > max(self.spread, LEAST_SPREAD * self.medians[0])
 
 
 def in_turn(units: Sequence[Unit], measure: Measure) -> list[Point]:
@@ -140,20 +138,10 @@ def in_turn(units: Sequence[Unit], measure: Measure) -> list[Point]:
 
 def table(points: Sequence[Point]) -> str:
     """A line for each point, those that differ marked, and the verdict."""
-    body = [
-        [
-            point.name,
-            statistics.median(point.before),
-            statistics.median(point.after),
-            point.difference,
-            point.spread,
-            "differs" if point.differs else "",
-        ]
-        for point in points
-    ]
+    body = [[one.name, *one.medians, one.difference, one.spread, "differs" if one.differs else ""] for one in points]
     head = ["point", "before us", "after us", "difference", "spread of runs", ""]
     count = sum(point.differs for point in points)
-    ratio = statistics.geometric_mean(statistics.median(one.after) / statistics.median(one.before) for one in points)
+    ratio = statistics.geometric_mean(after / before for before, after in (one.medians for one in points))
     verdict = f"{len(points)} points, {count} differ; after / before = {ratio:.4f} (geometric mean)"
     return tabulate(body, head, floatfmt=".3f") + "\n" + verdict
 
@@ -166,11 +154,10 @@ def compare(programs: Sequence[Path], device: str, count: int, sets: Iterable[Pa
             raise UserError(f"{path}: not built; run scripts/build.sh in its tree")
     benches = [Bench(resolved(path), device) for path in programs]
     listed = [{one.id: one for one in bench.variants()} for bench in benches]
-    both = {
-        name: replace(one, points=tuple(point for point in one.points if point in listed[1][name].points))
-        for name, one in listed[0].items()
-        if name in listed[1] and one.backend == backend
-    }
+    both = {}
+    for name, one in listed[0].items():
+        if name in listed[1] and one.backend == backend:
+            both[name] = replace(one, points=tuple(point for point in one.points if point in listed[1][name].points))
     places = {place for folder in sets for place in short_points(store.read_rows(folder), backend)}
     units = choose(places, both, count)
     if not units:

@@ -7,6 +7,7 @@ with mean times in microseconds. A name that published_names.toml lacks is an er
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
 import io
@@ -78,10 +79,8 @@ class Names:
         """The entry of the algorithm with the file name or the name in the long format (`kind`: file or flat).
         UserError without one."""
         by_name: dict[str, Any] = self.data["algorithms"]
-        if kind == "file":
-            name = name.replace("_", "-")
-        else:
-            by_name = {entry[kind]: entry for entry in by_name.values()}
+        if kind == "flat":
+            by_name = {entry["flat"]: entry for entry in by_name.values()}
         if name not in by_name:
             raise UserError(f"{where}: algorithm {name} has no name in {NAMES.name}; {nearest(name, by_name)}")
         return by_name[name]
@@ -95,10 +94,8 @@ class Names:
 
     def unusable(self, group: str, entry: dict[str, Any]) -> str:
         """Why the rows of an algorithm in a group cannot be used, or ""."""
-        for one in self.data["unusable"]:
-            if (one["group"], one["variant"]) == (group, entry["variant"]):
-                return one["reason"]
-        return ""
+        reasons = {(one["group"], one["variant"]): one["reason"] for one in self.data["unusable"]}
+        return reasons.get((group, entry["variant"]), "")
 
     def point(self, group: dict[str, Any], entry: dict[str, Any], shape: Sequence[int], raw: dict[str, str]) -> Point:
         """A point without samples. `shape`: (rows, cols, lefts, rights); `raw`: parameters in our names."""
@@ -106,10 +103,9 @@ class Names:
         copies = group.get("copies", 1)
         problem = Problem(group["form"], (rows, cols), (rows, cols), lefts * copies, rights * copies, "full")
         params = {name: self.data["values"].get(value, value) for name, value in raw.items()}
-        params = {**entry.get("also", {}), **params}
-        for name in entry.get("drop", []):
-            params.pop(name, None)
-        text = ";".join(f"{name}={value}" for name, value in sorted(params.items()))
+        params = entry.get("also", {}) | params
+        kept = sorted(name for name in params if name not in entry.get("drop", []))
+        text = ";".join(f"{name}={params[name]}" for name in kept)
         note = entry.get("notes", {}).get(group["form"], "")
         return Point(problem, entry["variant"], entry["family"], text, group.get("input", "uniform"), note)
 
@@ -133,7 +129,7 @@ def table_of(path: Path, text: str) -> tuple[list[str], list[dict[str, str]]]:
     if len(lines) < 2 or not text.endswith("\n"):
         raise UserError(f"{path}: damaged (no lines, or the last is cut off); get the file again")
     heading = lines[0]
-    for number, line in enumerate(lines[1:], start=2):
+    for number, line in enumerate(lines, start=1):
         if len(line) != len(heading):
             raise UserError(f"{path}: damaged (line {number} has {len(line)} of {len(heading)} cells); get it again")
     return heading, [dict(zip(heading, line)) for line in lines[1:]]
@@ -141,10 +137,9 @@ def table_of(path: Path, text: str) -> tuple[list[str], list[dict[str, str]]]:
 
 def number(cell: str, kind: type, where: str) -> Any:
     """The positive number in a cell. UserError for other text."""
-    try:
+    value = 0
+    with contextlib.suppress(ValueError):
         value = kind(cell)
-    except ValueError:
-        value = 0
     if not 0 < value < float("inf"):
         raise UserError(f"{where} = {cell!r}: damaged (not a positive number); get the file again")
     return value
@@ -153,7 +148,7 @@ def number(cell: str, kind: type, where: str) -> Any:
 def read_file(path: Path, names: Names, group_name: str) -> tuple[list[Point], str]:
     """The points of a file of the artifact, and the reason where the file is left out."""
     group = names.group(group_name, str(path.parent))
-    entry = names.algorithm("file", path.stem, str(path))
+    entry = names.algorithm("file", path.stem.replace("_", "-"), str(path))
     heading, lines = table_of(path, text_of(path))
     known = names.data
     times = [name for name in heading if name in known["times"]]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,8 +61,8 @@ def shipped_text(sets: Sets) -> str:
 
 
 def regret_points(sets: Sets, path: Path = REGRET) -> dict[str, list[str]]:
-    """By variant, the points that are predicted to be fastest on a problem of the experiment, without the rows of its
-    problems."""
+    """By variant, the CLOSE points that are predicted to be fastest on a problem of the experiment, without the rows of
+    its problems."""
     raw = {key: value for key, value in load_toml(path).items() if key != "presets"}  # they name POINTS
     judged = grid(parse(Experiment, raw, path), "")
     kept: dict[str, set[str]] = defaultdict(set)
@@ -70,18 +70,12 @@ def regret_points(sets: Sets, path: Path = REGRET) -> dict[str, list[str]]:
         for own in one["times"].values():
             known = {problem: found for problem, found in own.items() if problem not in judged}
             for problem in judged:
-                for variant, params in _close(problem, known):
-                    kept[variant].add(params)
+                fastest: dict[str, list[str]] = defaultdict(list)
+                for variant, params in (one.point for one in predict(problem, known)):
+                    fastest[variant].append(params)
+                for variant, points in fastest.items():
+                    kept[variant] |= set(points[:CLOSE])
     return {variant: sorted(points) for variant, points in sorted(kept.items())}
-
-
-def _close(problem: Any, known: Times) -> Iterable[Point]:
-    """The CLOSE points of each variant that are predicted to be fastest."""
-    count: dict[str, int] = defaultdict(int)
-    for one in predict(problem, known):
-        count[one.point[0]] += 1
-        if count[one.point[0]] <= CLOSE:
-            yield one.point
 
 
 def texts(folders: Mapping[str, Path], results: Path) -> dict[Path, str]:
@@ -99,17 +93,15 @@ def run(argv: Sequence[str]) -> int:
     """The command; raises UserError."""
     made = Parser(prog="python3 -m experiments.published.auto_table", description=__doc__)
     made.add_argument("--check", action="store_true", help="write nothing; exit code 1 when something is stale")
-    made.add_argument("--add", action="append", default=[], metavar="KEY", help="count this local set as published")
-    made.add_argument(
-        "--local", action="append", default=[], metavar="KEY", help="write only the table of this local set"
-    )
+    many: dict[str, Any] = {"action": "append", "default": [], "metavar": "KEY"}
+    made.add_argument("--local", **many, help="write only the table of this local set")
     made.add_results()
     options = made.parse_args(argv)
     local = {key: local_set(options.results, key) for key in (*options.add, *options.local)}
+    for key in options.local:
+        path = measured.write(local[key])
+        print(f"wrote {path}" if path else f"{local[key]}: no verified times, no table")
     if options.local:
-        for key in options.local:
-            path = measured.write(local[key])
-            print(f"wrote {path}" if path else f"{local[key]}: no verified times, no table")
         return 0
     published = {path.name: path for path in sorted((options.results / "published").glob("*")) if path.is_dir()}
     stale = 0

@@ -55,7 +55,7 @@ class Peaks:
     gpus: dict[str, Gpu]
     beyond_cache: float
     enqueue_error: float
-    padded_families: tuple[str, ...]
+    padded_families: list[str]
 
     @property
     def streaming_bytes(self) -> float:
@@ -76,12 +76,7 @@ def load_peaks() -> Peaks:
     """The content of gpu_peaks.toml."""
     data = load_toml(PEAKS)
     rules = data.pop("rules")
-    return Peaks(
-        {label: Gpu(**entry) for label, entry in data.items()},
-        rules["beyond_cache"],
-        rules["enqueue_error"],
-        tuple(rules["padded_families"]),
-    )
+    return Peaks({label: Gpu(**entry) for label, entry in data.items()}, **rules)
 
 
 @cache
@@ -161,14 +156,15 @@ def fit_labels(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, str
     """The permutation of the sets' labels with the fewest impossible points. None where the published labels are best
     or several permutations are. `counts`: set -> label -> impossible points."""
     keys = sorted(labels)
-    tried = {}
-    for order in itertools.permutations(labels[key] for key in keys):
-        tried[order] = sum(counts[key][label] for key, label in zip(keys, order))
-    least = min(tried.values())
-    best = [order for order, count in tried.items() if count == least]
-    if len(best) > 1 or best[0] == tuple(labels[key] for key in keys):
-        return None
-    return dict(zip(keys, best[0]))
+    tried = [dict(zip(keys, order)) for order in set(itertools.permutations(labels[key] for key in keys))]
+    least = min(total(counts, one) for one in tried)
+    best = [one for one in tried if total(counts, one) == least]
+    return None if len(best) > 1 or best[0] == labels else best[0]
+
+
+def total(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, str]) -> int:
+    """The number of impossible points of all sets under these labels."""
+    return sum(counts[key][label] for key, label in labels.items())
 
 
 def check_sets(results: Path) -> list[str]:
@@ -216,12 +212,10 @@ def _sentences(
         said.append(f"{key}: beyond the peaks of its published label, {gpu.name}: {describe(above, gpu)}")
     if fitting and fitting[key] != labels[key]:
         like = peaks.gpus[fitting[key]]
-        before = sum(counts[one][label] for one, label in labels.items())
-        after = sum(counts[one][label] for one, label in fitting.items())
         said.append(
             f"{key}: inference: the folder labelled {gpu.name} behaves like {like.name}. Of all ways to give these "
-            f"{len(labels)} labels to the imported sets one fits best: {after} impossible points, {before} as "
-            "published. Only the authors can confirm it; no label was changed"
+            f"{len(labels)} labels to the imported sets one fits best: {total(counts, fitting)} impossible points, "
+            f"{total(counts, labels)} as published. Only the authors can confirm it; no label was changed"
         )
     elif above and len(labels) == 1:
         said.append(f"{key}: import the other folders too: labels can only be exchanged between sets")

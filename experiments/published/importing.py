@@ -39,34 +39,18 @@ written before all of it was read. Exit code: 0; 2 for a mistake in the request 
 
 def rows_of(point: Point, key: str) -> list[Row]:
     """The rows of a point, one per repetition. UserError for a point without a kernel time and without all phases."""
-    constants = {}
+    problem = point.problem
+    shared = dict.fromkeys(store.COLUMNS, "") | {"run": key, "machine_key": key, "experiment": problem.form}
+    shared |= {name: getattr(point, name) for name in ("input", "variant", "family", "params")}
+    shared |= {"backend": "cuda", "precision": "fp32", "mode": "stream", "preset": PRESET, "source_hash": PRESET}
+    shared |= zip(PROBLEM, map(str, problem.cells))
+    shared |= {"fmas": str(problem.fmas), "bytes": str(problem.bytes(SCALAR_BYTES)), "outcome": "published"}
+    notes = ("imported, not verified", point.note and f"timer: {point.note}", point.about)
+    shared["reason"] = "; ".join(filter(None, notes))
     for name in ONCE:
         values = [sample[name] for sample in point.samples if name in sample]
         if values:
-            constants[name] = store.text_of(statistics.median(values))
-    reason = "; ".join(filter(None, ("imported, not verified", point.note and f"timer: {point.note}", point.about)))
-    problem = point.problem
-    shared = {
-        **dict.fromkeys(store.COLUMNS, ""),
-        "run": key,
-        "experiment": problem.form,
-        "machine_key": key,
-        "input": point.input,
-        "variant": point.variant,
-        "family": point.family,
-        "backend": "cuda",
-        "precision": "fp32",
-        **dict(zip(PROBLEM, map(str, problem.cells))),
-        "params": point.params,
-        "mode": "stream",
-        "preset": PRESET,
-        "outcome": "published",
-        "reason": reason,
-        "fmas": str(problem.fmas),
-        "bytes": str(problem.bytes(SCALAR_BYTES)),
-        "source_hash": PRESET,
-        **constants,
-    }
+            shared[name] = store.text_of(statistics.median(values))
     rows = []
     for repetition, sample in enumerate(point.samples):
         if "compute_us" not in sample:

@@ -68,10 +68,8 @@ def report(folder: Path) -> tuple[list[str], int]:
     if not held:
         return [f"{folder.name}: no row with a relative L2 error"], 0
     wrong = [(ratio, row) for ratio, row in held if not ratio <= 1.0]
-    lines = [
-        f"{folder.name}: {len(wrong)} of {len(held)} rows above their bound; largest error / bound {held[0][0]:.3g}, "
-        f"{_name(held[0][1])}"
-    ]
+    largest = f"largest error / bound {held[0][0]:.3g}, {_name(held[0][1])}"
+    lines = [f"{folder.name}: {len(wrong)} of {len(held)} rows above their bound; {largest}"]
     points = {(row["experiment"], store.key_of(row)): (ratio, row) for ratio, row in reversed(wrong)}
     lines += [f"  {ratio:.3g} {row['experiment']}: {_name(row)}" for ratio, row in points.values()]
     return lines, len(wrong)
@@ -79,18 +77,15 @@ def report(folder: Path) -> tuple[list[str], int]:
 
 def _name(row: Row) -> str:
     sizes = f"{row['left_rows']}x{row['left_cols']}/{row['right_rows']}x{row['right_cols']}"
-    return (
-        f"{row['variant']} {row['params']} {row['precision']} {row['form']}/{sizes}/{row['lefts']}:{row['rights']}/"
-        f"{row['window']} {row['input']}"
-    )
+    problem = f"{row['form']}/{sizes}/{row['lefts']}:{row['rights']}/{row['window']}"
+    return f"{row['variant']} {row['params']} {row['precision']} {problem} {row['input']}"
 
 
 def run(argv: Sequence[str]) -> int:
     """Prints the report and returns the exit code."""
     made = Parser(prog="python3 -m experiments.published.l2_errors", description=__doc__, epilog=EPILOG)
-    made.add_argument(
-        "sets", nargs="*", type=Path, metavar="SET", help="folders of sets (default: all of results/published)"
-    )
+    sets_help = "folders of sets (default: all of results/published)"
+    made.add_argument("sets", nargs="*", type=Path, metavar="SET", help=sets_help)
     options = made.parse_args(argv)
     sets = options.sets or sorted(path for path in (ROOT / "results" / "published").iterdir() if path.is_dir())
     for folder in sets:

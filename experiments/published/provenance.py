@@ -20,19 +20,16 @@ def repository_of_sets() -> Repository:
     """The repository of the project. A warning says where it is no git repository."""
     repository = Repository()
     if not repository.known:
-        warn(
-            f"{repository.root}: not a git repository; whether it has the rows' commits and experiments is not checked"
-        )
+        unknown = "whether it has the rows' commits and experiments is not checked"
+        warn(f"{repository.root}: not a git repository; {unknown}")
     return repository
 
 
 def check_experiment(folder: Path, name: str, repository: Repository) -> None:
     """UserError where the repository lacks the experiment whose rows are in `folder`."""
     if repository.known and not repository.has_experiment(name):
-        raise UserError(
-            f"{folder}: rows of experiment {name}, whose file the repository lacks; add {name}.toml to git "
-            "or move this folder away"
-        )
+        way_out = f"add {name}.toml to git or move this folder away"
+        raise UserError(f"{folder}: rows of experiment {name}, whose file the repository lacks; {way_out}")
 
 
 def check_sources(

@@ -27,13 +27,13 @@ Of each point the newest run of the most thorough preset is kept, of each varian
 --preset keeps the rows of that preset only. Refused by name, whatever the options: rows of another machine or without the
 record of their run, a record that does not say how many points its experiment has, columns of a newer program, modified or
 unknown sources, an experiment that the repository lacks, a problem whose rivals did not meet in one run."""
-VERSIONED = ("preset", "source_hash")
+UNVERSIONED = [name for name in store.KEY if name not in ("preset", "source_hash")]
 STAND_IN = "stand-in"  # machine key of the GPU stand-in of tests (tests/stand_in)
 
 
 def _point(row: Row) -> Key:
     """The identity of a point without the version of its variant and the preset."""
-    return tuple(row[name] for name in store.KEY if name not in VERSIONED)
+    return tuple(row[name] for name in UNVERSIONED)
 
 
 def _passed(rows: list[Row]) -> set[Key]:
@@ -109,7 +109,7 @@ def check_loss(target: Path, rows: list[Row], force: bool) -> None:
     lost = _passed(published) - _passed(rows)
     if force or not lost:
         return
-    first = dict(zip([name for name in store.KEY if name not in VERSIONED], min(lost)))
+    first = dict(zip(UNVERSIONED, min(lost)))
     problem = f"{first['form']} {first['left_rows']}x{first['left_cols']} {first['lefts']}:{first['rights']}"
     example = f"{first['variant']} {first['params'] or '-'} {problem}"
     cause = f"{len(lost)} passed points would be lost, such as {example}"
@@ -130,9 +130,10 @@ def _of_machine(path: Path, key: str) -> bytes:
     return path.read_bytes()
 
 
-def refuse_rows(fault: str) -> None:
-    """UserError: nothing is published while the set has rows that do not belong to it."""
-    raise UserError(fault)
+def refuse(fault: str) -> None:
+    """UserError: nothing is published while the set has rows that do not belong to it, and a published record that is
+    left out would be lost in the new file."""
+    raise UserError(fault.replace("; left out", "; restore it from git"))
 
 
 def publish(
@@ -150,17 +151,14 @@ def publish(
     files: dict[Path, bytes] = {}
     record_path = published / "runs.json"
 
-    def refuse(fault: str) -> None:  # a record that is left out would be lost in the new file
-        raise UserError(fault.removesuffix("left out") + "restore it from git")
-
     published_runs = run_records(published, refuse)
     by_place = {(run.get("experiment", ""), run["run"]): run for run in published_runs}
-    published_rows = every_row(published, published_runs, warn, refuse_rows) if add else []
+    published_rows = every_row(published, published_runs, warn, refuse) if add else []
     local_runs = run_records(local)
     repository = provenance.repository_of_sets()
     for name in names:
         folder = local / name
-        rows = every_row(local, local_runs, warn, refuse_rows, experiment=name)
+        rows = every_row(local, local_runs, warn, refuse, experiment=name)
         if rows:
             runs = by_run([record for record in local_runs if record.get("experiment") == name])
             measured_here = set(runs)
@@ -215,13 +213,11 @@ def run(argv: Sequence[str]) -> int:
         raise UserError(f"machine key {key or '(none given)'}: no local set; {nearest(key, keys)}")
     if key == STAND_IN:
         raise UserError(f"machine key {key}: no GPU made these rows, but the tests' stand-in; publish another set")
-    names = sorted(path.name for path in (root / key).glob("*") if path.is_dir())
-    if options.experiments:
-        wanted = [name for name in options.experiments.replace(",", " ").split()]
-        for name in wanted:
-            if name not in names:
-                raise UserError(f"experiment {name}: not measured; {nearest(name, names)}")
-        names = wanted
+    known = sorted(path.name for path in (root / key).glob("*") if path.is_dir())
+    names = options.experiments.replace(",", " ").split() if options.experiments else known
+    for name in names:
+        if name not in known:
+            raise UserError(f"experiment {name}: not measured; {nearest(name, known)}")
     how = {"force": options.force, "partial": options.partial, "add": options.add}
     written = publish(root / key, options.results / "published" / key, names, options.preset, **how)
     print("published:\n" + "\n".join(f"  {path}" for path in written))
