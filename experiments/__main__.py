@@ -34,7 +34,6 @@ def commands() -> dict[str, tuple[str, str]]:
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
     known = commands()
     if not argv or argv[0] in ("-h", "--help"):
         print(__doc__)

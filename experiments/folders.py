@@ -57,7 +57,6 @@ def programs(folder: Path = FOLDER) -> list[tuple[str, str]]:
 
 
 def run(_: Sequence[str]) -> int:
-    """Prints the programs."""
     print("\n".join(" ".join(one) for one in programs()))
     return 0
 

@@ -210,7 +210,6 @@ COMPARE = {"fft": compare_fft, "naive": compare_naive, "definition": compare_def
 
 
 def run(argv: Sequence[str]) -> int:
-    """Prints the comparisons; the exit code."""
     made = Parser(prog="python3 -m experiments.compare.artifact", description=__doc__, epilog=EPILOG)
     add = made.add_argument
     made.add_results()

@@ -142,7 +142,6 @@ def _sources(points: dict[str, Any]) -> dict[str, str]:
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
     parser = Parser(prog="python3 -m experiments.compare.counters", description=__doc__, epilog=EPILOG)
     parser.add_argument("--read", type=Path, metavar="FOLDER", help="CSV files that ncu has written, NAME.csv a launch")
     parser.add_argument("--print", action="store_true", help="print the command of each launch, then stop")

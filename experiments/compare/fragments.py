@@ -68,7 +68,6 @@ def by_columns(element: int) -> int:
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
     parser = Parser(prog="python3 -m experiments.compare.fragments", description=__doc__, epilog=EPILOG)
     program_help = "fragments.cu, compiled (default: nvcc compiles it)"
     parser.add_argument("--program", type=Path, metavar="FILE", help=program_help)

@@ -144,7 +144,6 @@ def table(sass: Iterable[str]) -> tuple[list[list[str]], int]:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Prints the table; the exit code."""
     made = Parser(prog="python3 -m experiments.compare.instruction_mix", description=__doc__, epilog=EPILOG)
     add = made.add_argument
     library = ROOT / "build" / "libxcorr.so"

@@ -99,7 +99,6 @@ def by_point(rows: Iterable[Row]) -> tuple[list[str], list[list[str]]]:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Prints the table and the faults; the exit code."""
     made = Parser(prog="python3 -m experiments.compare.resources", description=__doc__, epilog=EPILOG)
     add = made.add_argument
     folder_help = "build folder that is read (default: XCORR_BUILD, else build)"

@@ -126,7 +126,7 @@ def measure(
     library: Any,
     devices: Sequence[str],
     peers: Sequence[Peer],
-    each: Sequence[dict[str, Any]],
+    each: list[dict[str, Any]],
     rounds: int,
     duration: float,
 ) -> Iterator[dict[str, Any]]:
@@ -154,12 +154,10 @@ stored = partial(artifacts.stored, experiment=EXPERIMENT, schema=SCHEMA, way_out
 
 
 def store(folder: Path, facts: dict[str, Any], rows: list[dict[str, Any]]) -> Path:
-    """Writes the file of the set at `folder`."""
     return artifacts.store(folder, EXPERIMENT, {"schema": SCHEMA, "experiment": EXPERIMENT, **facts, "rows": rows})
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
     parser = Parser(prog="python3 -m experiments.compare.rivals", description=__doc__, epilog=EPILOG)
     parser.add_argument("--device", default="cpu", help="cpu, or cuda:N, which measures the CPU too (default: cpu)")
     parser.add_argument("--rounds", type=int, default=5, help="of which the median counts (default: 5)")

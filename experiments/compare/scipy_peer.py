@@ -88,8 +88,6 @@ def convolve(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def scipy_contestant(left: np.ndarray, right: np.ndarray, workers: int, name: str) -> Contestant:
-    """fftconvolve with `workers` threads of scipy.fft."""
-
     def result() -> np.ndarray:
         with scipy.fft.set_workers(workers):
             return convolve(left, right)
@@ -149,7 +147,6 @@ def measure(bar: Bar, library: Library, rounds: int, seconds: float, progress: t
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
     parser = Parser(prog="python3 -m experiments.compare.scipy_peer", description=__doc__)
     add = parser.add_argument
     add("--rounds", type=int, default=7, help="number of rounds, of which the median counts (default: 7)")

@@ -166,7 +166,6 @@ def compare(programs: Sequence[Path], device: str, count: int, sets: Iterable[Pa
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
     parser = Parser(prog="python3 -m experiments.compare.times", description=__doc__, epilog=EPILOG)
     add = parser.add_argument
     add("--before-build", type=Path, required=True, metavar="DIR", help="build folder of the older sources")

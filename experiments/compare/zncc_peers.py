@@ -37,7 +37,6 @@ class Peer:
         return module
 
     def version(self) -> str:
-        """The version of the package."""
         return str(getattr(importlib.import_module(self.module.partition(".")[0]), "__version__", ""))
 
 

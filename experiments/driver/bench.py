@@ -111,7 +111,6 @@ def verdict_of(fields: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Whether a value of a report is a finite number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -223,7 +222,6 @@ def problem_options(problem: Problem) -> dict[str, Any]:
 
 
 def words_of(options: Mapping[str, Any]) -> list[str]:
-    """Options as words of a command line."""
     return [word for name, value in options.items() for word in (f"--{name}", str(value))]
 
 

@@ -55,6 +55,10 @@ class Line:
         return f"{self.what + ':':<16}{self.seen}{verdict}"
 
 
+def judged(what: str, seen: str, fit: bool, advice: str) -> Line:
+    return Line(what, seen, "" if fit else advice)
+
+
 def busy_cores(before: Sequence[int], after: Sequence[int], cores: int) -> float:
     """Cores in use between two readings of the first line of /proc/stat."""
     spent = [b - a for a, b in zip(before, after)]
@@ -71,25 +75,22 @@ def cpu_line(busy: float, cores: int, on_gpu: bool) -> Line:
     """The CPU load. The host of a GPU needs a free core, the CPU variants need all cores."""
     fits = busy <= max(0.25, cores - 1.5) if on_gpu else busy <= 0.25 + 0.02 * cores
     need = "launches need a core that nothing else uses" if on_gpu else "the CPU variants use every core"
-    return Line("CPU load", f"{busy:.1f} of {cores} cores in use", "" if fits else f"end other programs: {need}")
+    return judged("CPU load", f"{busy:.1f} of {cores} cores in use", fits, f"end other programs: {need}")
 
 
 def disk_line(folder: Path) -> Line:
-    """Free disk space for the rows and figures."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(there).free
-    advice = "" if free >= FREE_DISK else "free some: 1 GiB is needed, or name another place with --results"
-    return Line("disk", f"{free / GIB:.1f} GiB free for {folder}", advice)
+    advice = "free some: 1 GiB is needed, or name another place with --results"
+    return judged("disk", f"{free / GIB:.1f} GiB free for {folder}", free >= FREE_DISK, advice)
 
 
 def _smi(*arguments: str) -> list[list[str]] | None:
     """Cells of the output of nvidia-smi; None where it is missing or fails."""
     command = ["nvidia-smi", *arguments, "--format=csv,noheader,nounits"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    if done.returncode != 0:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    except (OSError, subprocess.SubprocessError):
         return None
     return [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines() if line.strip()]
 
@@ -117,22 +118,20 @@ def smi_lines(gpu: str, name: str) -> Iterator[Line]:
     if others is None:
         yield Line("GPU processes", "nvidia-smi does not tell", judged=False)
     else:
-        advice = "end them, or choose another GPU with --device cuda:N" if others else ""
-        yield Line("GPU processes", f"{len(others)}" + (f" ({programs})" if programs else ""), advice)
+        seen = f"{len(others)}" + (f" ({programs})" if programs else "")
+        yield judged("GPU processes", seen, not others, "end them, or choose another GPU with --device cuda:N")
     if load.isdigit():
-        busy = int(load) > BUSY_GPU_PERCENT
-        advice = "something else uses the GPU: end it, or choose another GPU" if busy else ""
-        yield Line("GPU load", f"{load} %", advice)
+        advice = "something else uses the GPU: end it, or choose another GPU"
+        yield judged("GPU load", f"{load} %", int(load) <= BUSY_GPU_PERCENT, advice)
     if free.isdigit() and total.isdigit():
-        enough = int(free) >= FREE_MEMORY * int(total)
-        advice = "" if enough else "end what holds the rest: large problems would be out_of_memory"
-        yield Line("GPU memory", f"{int(free) / 1024:.1f} of {int(total) / 1024:.1f} GiB free", advice)
+        seen = f"{int(free) / 1024:.1f} of {int(total) / 1024:.1f} GiB free"
+        advice = "end what holds the rest: large problems would be out_of_memory"
+        yield judged("GPU memory", seen, int(free) >= FREE_MEMORY * int(total), advice)
     states = [one.lower() if one in ("Enabled", "Disabled") else "none on this GPU" for one in (ecc, mig)]
-    wrong = errors.isdigit() and int(errors) > 0
-    advice = f"{errors} uncorrected errors since the last reset: have the GPU reset or replaced" if wrong else ""
-    yield Line("ECC", states[0], advice)
+    advice = f"{errors} uncorrected errors since the last reset: have the GPU reset or replaced"
+    yield judged("ECC", states[0], not errors.isdigit() or int(errors) == 0, advice)
     advice = "a part of the GPU would be measured as if it were all: switch MIG off (nvidia-smi -mig 0)"
-    yield Line("MIG", states[1], advice if mig == "Enabled" else "")
+    yield judged("MIG", states[1], mig != "Enabled", advice)
 
 
 def expected_launch_us(key: str, published: Path) -> float:
@@ -176,16 +175,16 @@ def gpu_lines(bench: Bench, facts: Mapping[str, Any], published: Path) -> Iterat
     if launch is not None:
         seen = f"{launch:.1f} us for a launch of nothing, at most {limit:.1f} us expected"
         slow = "the host is busy or slow: end other programs; short points will wait for it"
-        yield Line("launch pace", seen, "" if launch <= limit else slow)
+        yield judged("launch pace", seen, launch <= limit, slow)
     now = bench.machine()
     throttled = str(now.get("throttle_reasons") or "")
     cool = "let the GPU cool down, or look at its power limit (nvidia-smi -q -d POWER,TEMPERATURE)"
-    yield Line("throttling", throttled or "none", cool if throttled else "")
+    yield judged("throttling", throttled or "none", not throttled, cool)
     clock, highest = now.get("clock_mhz"), now.get("max_clock_mhz")
     if clock and highest:
-        locked = throttled and clock < LOW_CLOCK * highest
+        free_to_rise = not throttled or clock >= LOW_CLOCK * highest
         seen = f"SM {clock:.0f} of at most {highest:.0f} MHz (an idle GPU lowers it)"
-        yield Line("clocks", seen, "the clock is held down: see throttling" if locked else "")
+        yield judged("clocks", seen, free_to_rise, "the clock is held down: see throttling")
 
 
 def lines(device: str, results: Path) -> Iterator[Line]:
@@ -211,7 +210,6 @@ def lines(device: str, results: Path) -> Iterator[Line]:
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
     made = Parser(prog="python3 -m experiments.driver.check", description=__doc__, epilog=EPILOG)
     device_help = "cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)"
     made.add_argument("--device", default="auto", help=device_help)

@@ -31,7 +31,6 @@ class Newer(Damaged):
 
 
 def unknown_columns(row: Row) -> list[str]:
-    """The columns of a row that this program does not know."""
     return [name for name in row if name not in _KNOWN]
 
 

@@ -23,14 +23,10 @@ def quiet_us(rows: Iterable[Row]) -> float:
 def slowed(rows: Iterable[Row], quiet: float) -> set[tuple[str, Key]]:
     """(experiment, resume key) of the points whose time depends on the host and whose launches took more than BUSY *
     `quiet` us."""
-    return {
-        (row["experiment"], key_of(row))
-        for row in rows
-        if row["outcome"] == "passed" and row.get("launch_us") and _by_host(row, quiet)
-    }
-
-
-def _by_host(row: Row, quiet: float) -> bool:
-    launch = float(row["launch_us"])
-    few = float(row["compute_us"] or 0) < FEW * launch or float(row["plan_us"] or 0) > PLAN_US
-    return few and launch > BUSY * quiet > 0
+    found = set()
+    for row in rows:
+        launch = float(row.get("launch_us") or 0)
+        by_host = float(row["compute_us"] or 0) < FEW * launch or float(row["plan_us"] or 0) > PLAN_US
+        if row["outcome"] == "passed" and by_host and launch > BUSY * quiet > 0:
+            found.add((row["experiment"], key_of(row)))
+    return found

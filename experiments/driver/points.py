@@ -50,7 +50,6 @@ class Unit:
         }
 
     def key(self, params: str, preset: str) -> Key:
-        """The resume key of a point."""
         return key_of(self.cells(params, preset))
 
 
@@ -182,7 +181,6 @@ def _sizes(
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """(k, n) of "k/n", 1 <= k <= n."""
     match = re.fullmatch(r"(-?\d+)/(-?\d+)", text)
     if not match or not 1 <= int(match[1]) <= int(match[2]):
         raise UserError(f"shard {text}: not a part; write K/N with 1 <= K <= N, as in 2/4")

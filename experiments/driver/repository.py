@@ -29,7 +29,6 @@ class Repository:
             return None
 
     def has_commit(self, commit: str) -> bool:
-        """Whether the repository has the commit."""
         return self._ask("cat-file", "-e", f"{commit}^{{commit}}") is not None
 
     def trees(self, commit: str) -> dict[str, str | None]:

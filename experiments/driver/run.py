@@ -49,7 +49,6 @@ def _words(text: str) -> list[str]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
     made = Parser(prog="python3 -m experiments.driver.run", description=__doc__, epilog=EPILOG)
     add = made.add_argument
     add("--preset", default="quick", help="smoke, quick, paper or paper-full (default: quick)")
@@ -128,16 +127,16 @@ def dry_run_table(
     return f"to measure: {points} points in {len(processes)} processes, about {total[3] * 60:.0f} s\n\n{table}"
 
 
+def filters_of(options: argparse.Namespace) -> Filters:
+    return Filters(options.experiments, options.variants, options.sizes, options.forms)
+
+
 def say_left_out(
-    experiments: dict[str, Experiment],
-    variants: Sequence[Variant],
-    device: str,
-    filters: Filters,
-    preset: str,
-    some: int,
+    options: argparse.Namespace, experiments: dict[str, Experiment], variants: Sequence[Variant], device: str, some: int
 ) -> None:
     """Prints a line on the points that a preset with `borrow` leaves out, and the command for them. `some`: number of
     the preset's points."""
+    filters = filters_of(options)
     try:
         everything = keep_best(expand(experiments, variants, "quick", device, filters), experiments, "quick", {})[0]
     except UserError:  # the selection has nothing under that preset
@@ -145,7 +144,7 @@ def say_left_out(
     all_of = sum(len(unit.params) for unit in everything)
     if all_of > some:
         note(
-            f"preset {preset} takes {some} of the {all_of} points of preset quick, which has more sizes and "
+            f"preset {options.preset} takes {some} of the {all_of} points of preset quick, which has more sizes and "
             "counts and every point of every variant; scripts/reproduce.sh --preset quick measures them"
         )
 
@@ -238,7 +237,6 @@ def run(argv: Sequence[str]) -> int:
         print(json.dumps(facts, indent=1, sort_keys=True))
         return 0
     variants = bench.variants()
-    filters = Filters(options.experiments, options.variants, options.sizes, options.forms)
     key = str(facts["machine_key"])
     folder = options.results / "local" / key
     # A dry run writes nothing and renames no damaged file.
@@ -246,7 +244,7 @@ def run(argv: Sequence[str]) -> int:
     rows = store.read_rows(folder, said, set_aside=not options.dry_run)
     published = store.read_rows(options.results / "published" / key, said)
 
-    units = expand(experiments, variants, options.preset, bench.device, filters)
+    units = expand(experiments, variants, options.preset, bench.device, filters_of(options))
     earlier = [*rows, *published]
     instead = None
     if preset.borrow:  # rows of this preset would change the selection during the measurement
@@ -282,7 +280,7 @@ def run(argv: Sequence[str]) -> int:
     if options.dry_run:
         print(dry_run_table(units, pending, predictor, preset.problems_a_process))
         if preset.borrow:
-            say_left_out(experiments, variants, bench.device, filters, options.preset, whole)
+            say_left_out(options, experiments, variants, bench.device, whole)
         return 0
     if sweep.settled(pending):
         return nothing_to_do(sweep, folder)
@@ -313,7 +311,7 @@ def run(argv: Sequence[str]) -> int:
             raise
     print(summary(sweep.progress, folder, time.monotonic() - begin))
     if preset.borrow:
-        say_left_out(experiments, variants, bench.device, filters, options.preset, whole)
+        say_left_out(options, experiments, variants, bench.device, whole)
     rows = store.read_rows(folder, said)
     measured.write(folder, rows)
     rows += published

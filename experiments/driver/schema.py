@@ -11,7 +11,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from experiments import folders
@@ -41,10 +50,9 @@ class Base(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_unknown(cls, raw: Any) -> Any:
-        valid = [field.alias or name for name, field in cls.model_fields.items()]
         for key in raw if isinstance(raw, Mapping) else ():
-            if key not in valid:
-                hint = {"key": key, "nearest": nearest(key, valid)}
+            if key not in cls.model_fields:
+                hint = {"key": key, "nearest": nearest(key, cls.model_fields)}
                 raise PydanticCustomError("unknown_key", "{key}: unknown; {nearest}", hint)
         return raw
 
@@ -87,8 +95,6 @@ class Restriction(Base):
 
 
 class Experiment(WithFields):
-    """An experiment."""
-
     title: StrictStr
     form: Form
     feeds: list[StrictStr]
@@ -107,15 +113,11 @@ class Experiment(WithFields):
 
 
 class Limits(Base):
-    """A number for each backend."""
-
     cpu: Number
     cuda: Number
 
 
 class Preset(Base):
-    """Times and repetitions of a preset."""
-
     repetitions: StrictInt
     min_time_s: Number
     max_predicted_s: Limits
@@ -126,16 +128,8 @@ class Preset(Base):
     borrow: StrictBool = False  # use the best points of published sets where this machine has no rows
 
 
-class Presets(Base):
-    """presets.toml."""
-
-    smoke: Preset
-    quick: Preset
-    paper: Preset
-    paper_full: Preset = Field(alias="paper-full")
-
-
 PRESETS = ("smoke", "quick", "paper", "paper-full")  # in the order of thoroughness
+Presets = create_model("Presets", __base__=Base, **dict.fromkeys(PRESETS, (Preset, ...)))  # type: ignore[call-overload]
 
 
 class Rate(Base):
@@ -407,9 +401,9 @@ def load_presets(folder: Path = FOLDER) -> dict[str, Preset]:
     """The presets of `folder` by name; the shipped ones where it has none."""
     path = _of_folder(folder, "presets.toml")
     raw = load_toml(path)
-    presets: Presets = parse(Presets, raw, path)
+    presets = parse(Presets, raw, path)
     _check_ranges(raw, path)
-    return {name: getattr(presets, name.replace("-", "_")) for name in PRESETS}
+    return {name: getattr(presets, name) for name in PRESETS}
 
 
 def load_rates(folder: Path = FOLDER) -> Rates:

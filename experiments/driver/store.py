@@ -36,6 +36,7 @@ CHUNK_NAME = re.compile(r"(\d{8}T\d{6}-[0-9a-f]{6})-\d{4,}\.csv\.gz")
 PUBLISHED_NAME = re.compile(r"[A-Za-z0-9_-]+\.csv\.gz")
 LONGEST_CELL = 4096
 RUN_TIME = "%Y%m%dT%H%M%S"
+Say = Callable[[str], None]  # gets a line for the user
 CLOCKS_APART = timedelta(minutes=1)  # tolerated difference between machines that share a folder
 
 
@@ -164,7 +165,7 @@ def _cannot_read(path: Path, error: OSError) -> UserError:
     return UserError(f"{path}: cannot be read ({error.strerror or error}); move it away")
 
 
-def _read_local_file(path: Path, on_damage: Callable[[str], None], set_aside: bool) -> list[Row]:
+def _read_local_file(path: Path, on_damage: Say, set_aside: bool) -> list[Row]:
     try:
         return decode(path)
     except FileNotFoundError:
@@ -182,9 +183,7 @@ def _read_local_file(path: Path, on_damage: Callable[[str], None], set_aside: bo
         return []
 
 
-def read_rows(
-    folder: Path, on_damage: Callable[[str], None] = warn, *, set_aside: bool = True, experiment: str | None = None
-) -> list[Row]:
+def read_rows(folder: Path, on_damage: Say = warn, *, set_aside: bool = True, experiment: str = "*") -> list[Row]:
     """Every row of a set that counts, as text, without duplicates, in a fixed order; none for a missing folder.
 
     `folder` is `results/local/<machine-key>` or `results/published/<machine-key>`. With `experiment` only its rows are
@@ -198,19 +197,13 @@ def read_rows(
 
 
 def every_row(
-    folder: Path,
-    records: list[dict[str, Any]],
-    on_damage: Callable[[str], None],
-    on_foreign: Callable[[str], None],
-    *,
-    set_aside: bool = True,
-    experiment: str | None = None,
+    folder: Path, records: list[Any], on_damage: Say, on_foreign: Say, *, set_aside: bool = True, experiment: str = "*"
 ) -> list[Row]:
     """As read_rows, with the rows of all runs of a point. `records`: run_records of the folder. `on_foreign` gets the
     lines about rows that do not belong to the set."""
     rows: list[Row] = []
     belonging = Belonging(folder, records)
-    for path in sorted(folder.glob(f"{experiment or '*'}.csv.gz")):
+    for path in sorted(folder.glob(f"{experiment}.csv.gz")):
         if PUBLISHED_NAME.fullmatch(path.name) and not CHUNK_NAME.fullmatch(path.name):
             try:
                 found = decode(path)
@@ -220,7 +213,7 @@ def every_row(
                 way_out = "take that version of the sources" if isinstance(damage, Newer) else "restore it from git"
                 raise UserError(f"{path}: {damage}; {way_out}") from damage
             rows += belonging.own(found, path, path.name.removesuffix(".csv.gz"))
-    for path in sorted(folder.glob(f"{experiment or '*'}/*.csv.gz")):
+    for path in sorted(folder.glob(f"{experiment}/*.csv.gz")):
         if name := CHUNK_NAME.fullmatch(path.name):
             found = _read_local_file(path, on_damage, set_aside)
             rows += belonging.own(found, path, path.parent.name, name[1])
@@ -306,7 +299,6 @@ def read_set(folder: Path) -> pd.DataFrame:
 
 
 def frame_of(rows: list[Row]) -> pd.DataFrame:
-    """Rows as read_set returns them."""
     import pandas as pd  # a slow import that only readers of whole sets need
 
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)

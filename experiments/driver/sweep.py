@@ -25,6 +25,7 @@ REFRESH_S = 5.0
 BAR = "{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{postfix}"
 Job = tuple[int, str]  # a point of a group: the index of its unit, and its parameters
 Group = Sequence[Unit]
+Verdicts = dict[str, tuple[str, str]]  # outcome and reason of points of a unit by parameters
 UNMEASURED = {"repetition": 0, "iterations": 0}  # cells of the only row of a point without times
 
 
@@ -46,7 +47,6 @@ class Progress:
     measured: int = 0
 
     def counts(self) -> Counter[str]:
-        """Number of points by outcome."""
         return Counter(outcome for outcome, _ in self.verdicts.values())
 
     def bad(self) -> list[tuple[Key, str, str]]:
@@ -155,7 +155,7 @@ class Sweep:
                     warn(f"{name}: {ended.reason}, after its points were stored")
                 continue
             unit, params = group[flight[0]], flight[1]
-            lost: dict[str, tuple[str, str]] = {}
+            lost: Verdicts = {}
             if ended.timed_out:
                 limit = self.predictor.timeout_s(unit, params)
                 lost = {params: ("timeout", f"no result after {limit:.3g} s, killed")}
@@ -235,13 +235,9 @@ class Sweep:
         todo.remove(job)
 
     def _save(
-        self,
-        chunk: Chunk,
-        unit: Unit,
-        verdicts: Mapping[str, tuple[str, str]],
-        repetitions: Sequence[Mapping[str, Any]] = (UNMEASURED,),
+        self, chunk: Chunk, unit: Unit, verdicts: Verdicts, repetitions: Sequence[dict[str, Any]] = (UNMEASURED,)
     ) -> None:
-        """Writes rows of points, one for each of `repetitions`. `verdicts`: outcome and reason by parameters."""
+        """Writes rows of points, one for each of `repetitions`."""
         rows: list[Row] = []
         for params, (outcome, reason) in verdicts.items():
             cells = {**self._common(unit, params), "outcome": outcome, "reason": reason}

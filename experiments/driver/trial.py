@@ -263,7 +263,6 @@ def rivals(
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command."""
     options = parser().parse_args(argv)
     known = sources()
     if options.id not in known:
@@ -327,7 +326,6 @@ def run(argv: Sequence[str]) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line."""
     try:
         return command(run, argv)
     except Wrong as error:

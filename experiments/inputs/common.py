@@ -164,10 +164,7 @@ def job_of(context: Context, variant: dict[str, Any], requests: Sequence[Problem
 
 
 def jobs_of(
-    context: Context,
-    variants: Iterable[dict[str, Any]],
-    requests: Sequence[Problem],
-    precisions: Sequence[str] = ("fp32",),
+    context: Context, variants: Iterable[Any], requests: Sequence[Problem], precisions: Sequence[str] = ("fp32",)
 ) -> tuple[list[Job], list[str]]:
     """`job_of` for each variant in each precision that it has, and the reasons against those that are left out."""
     jobs, reasons = [], []

@@ -107,18 +107,18 @@ def compute(context: common.Context) -> int:
     if common.is_done(context, key):
         return 0
     jobs = common.choose_jobs(context, [Problem("one-to-one", *shapes) for shapes in SHAPES], definition=False)
-    rows: list[dict[str, Any]] = []
-    previews: dict[str, Any] = {}
     total = len(photos) * len(jobs) * CASES[context.preset]
     with tqdm(total=total, desc=EXPERIMENT, unit="pair", disable=None, leave=False) as bar:
-        summaries = [_measure(context, *photo, jobs, rows, previews, bar) for photo in photos]
+        summaries, tables, pictures = zip(*(_measure(context, *photo, jobs, bar) for photo in photos))
+    rows = [row for table in tables for row in table]
+    previews = {name: picture for own in pictures for name, picture in own.items()}
     wrong = []
     for row in rows:
         if not row["passed"]:
             shifts = f"({row['sub_sy']:.2f}, {row['sub_sx']:.2f}) where ({row['known_sy']}, {row['known_sx']}) is known"
             wrong.append(f"{row['dataset']} case {row['case']}, {row['variant']}: shift {shifts}")
     extra = {"tolerance_px": 0.5, "failed": len(wrong)}
-    code = common.write_artifacts(context, TITLE, key, COLUMNS, rows, summaries, previews, extra, mistakes=wrong)
+    code = common.write_artifacts(context, TITLE, key, COLUMNS, rows, [*summaries], previews, extra, mistakes=wrong)
     if not wrong:
         worst = max(row["error_px"] for row in rows)
         print(f"{EXPERIMENT}: all {len(rows)} shifts recovered, worst error {worst:.2f} pixel")
@@ -126,17 +126,11 @@ def compute(context: common.Context) -> int:
 
 
 def _measure(
-    context: common.Context,
-    photo: np.ndarray,
-    facts: dict[str, Any],
-    jobs: list[Job],
-    rows: list[dict[str, Any]],
-    previews: dict[str, Any],
-    bar: tqdm,
-) -> dict[str, Any]:
-    """Runs every case of a photograph; appends rows and previews, returns the summary's entry."""
+    context: common.Context, photo: np.ndarray, facts: dict[str, Any], jobs: list[Job], bar: tqdm
+) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]:
+    """Runs every case of a photograph; the summary's entry, rows and previews."""
     cases = draw_cases(photo.shape, CASES[context.preset], context.seed)
-    entries = []
+    entries, rows, previews = [], [], {}
     for job in jobs:
         errors, seconds = [], 0.0
         shared = {"dataset": facts["dataset"], "substituted": int(facts["substituted"])}
@@ -152,13 +146,13 @@ def _measure(
             found = {**common.peak_cells(peak, 0), "error_px": errors[-1], "passed": int(max(map(abs, off)) <= 0.5)}
             rows.append({**shared, "case": number, **dict(zip(PLACES, places)), **found})
             if number == PREVIEW_CASE and job is jobs[0]:
-                previews.update(_previews(facts["dataset"], photo, case, crops, out, origin))
+                previews = _previews(facts["dataset"], photo, case, crops, out, origin)
             bar.update()
         distances = {"pairs": len(cases), "seconds": seconds, "error_px": distance_summary(np.array(errors))}
         entries.append({**context.entry_of(job), **distances})
     shapes = {"pattern_shape": list(photo.shape), "tile_shape": list(cases[0].left)}
     counts = {"cases": len(cases), "pairs": len(cases), "window": "full", "preview_case": PREVIEW_CASE}
-    return {**facts, **shapes, **counts, "variants": entries}
+    return {**facts, **shapes, **counts, "variants": entries}, rows, previews
 
 
 def _previews(

@@ -39,6 +39,8 @@ SIDES = {"smoke": 256, "quick": 512, "paper": 1024}
 ROUNDS = 2  # calls, of which the last one counts: the first one plans
 METHODS = {"circular": "circular", "zero": "linear"}  # our boundary -> its name in openpiv
 
+Frames = tuple[np.ndarray, np.ndarray]
+Choose = Callable[[Problem, int], Job]
 FieldOf = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
@@ -73,7 +75,7 @@ def settings(preset: str) -> list[Setting]:
     return [Setting(window, boundary, passes) for window, passes in asked for boundary in METHODS]
 
 
-def chooser(context: common.Context, device: str) -> Callable[[Problem, int], Job]:
+def chooser(context: common.Context, device: str) -> Choose:
     """A choice of variants: the first one that the user named, else the one that auto chooses on the device. A named
     variant that only supports the search leaves the measurement to auto."""
     auto, own = Auto(context.library, device), replace(context, device=device)
@@ -92,11 +94,7 @@ def chooser(context: common.Context, device: str) -> Callable[[Problem, int], Jo
 
 
 def measured(
-    context: common.Context,
-    frames: tuple[np.ndarray, np.ndarray],
-    setting: Setting,
-    choose: Callable[[Problem, int], Job],
-    threshold: float = velocimetry.THRESHOLD,
+    context: common.Context, frames: Frames, setting: Setting, choose: Choose, threshold: float = velocimetry.THRESHOLD
 ) -> tuple[velocimetry.Field, dict[str, Any]]:
     """The field, and the cells of its row that need no truth. `seconds`: one call, transfers included."""
     for _ in range(ROUNDS):
@@ -122,7 +120,7 @@ def against(found: velocimetry.Field, truth: FieldOf) -> dict[str, float]:
     return {"rms": float(np.sqrt(np.mean(down**2 + right**2))), **bias, "largest": float(np.hypot(down, right).max())}
 
 
-def peer(frames: tuple[np.ndarray, np.ndarray], setting: Setting) -> tuple[np.ndarray, np.ndarray, float] | str:
+def peer(frames: Frames, setting: Setting) -> tuple[np.ndarray, np.ndarray, float] | str:
     """dy, dx and seconds of openpiv-python, or the reason why there are none."""
     try:
         from openpiv import pyprocess
@@ -145,7 +143,7 @@ def peer(frames: tuple[np.ndarray, np.ndarray], setting: Setting) -> tuple[np.nd
 
 
 def real(
-    context: common.Context, content: bytes, choose: Callable[[Problem, int], Job]
+    context: common.Context, content: bytes, choose: Choose
 ) -> tuple[list[dict[str, Any]], velocimetry.Field, np.ndarray, str]:
     """Rows of the real pair, its field in two passes, its first frame, and why there is no peer, or "". With a GPU
     there are also rows of the host's CPU, on which the peer runs."""

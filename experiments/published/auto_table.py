@@ -90,7 +90,6 @@ def texts(folders: Mapping[str, Path], results: Path) -> dict[Path, str]:
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
     made = Parser(prog="python3 -m experiments.published.auto_table", description=__doc__)
     made.add_argument("--check", action="store_true", help="write nothing; exit code 1 when something is stale")
     many: dict[str, Any] = {"action": "append", "default": [], "metavar": "KEY"}

@@ -73,7 +73,6 @@ class Demand:
 
 
 def load_peaks() -> Peaks:
-    """The content of gpu_peaks.toml."""
     data = load_toml(PEAKS)
     rules = data.pop("rules")
     return Peaks({label: Gpu(**entry) for label, entry in data.items()}, **rules)

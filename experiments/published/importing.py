@@ -90,7 +90,6 @@ def write_set(results: Path, found: Found, names: Names, argv: Sequence[str]) ->
 
 
 def parser() -> Parser:
-    """The command line."""
     made = Parser(prog="scripts/import_published.py", description=__doc__, epilog=EPILOG)
     add = made.add_argument
     add("dir", nargs="?", type=Path, metavar="DIR", help="folder presented-results of the published artifact")
@@ -121,7 +120,6 @@ def read(asked: argparse.Namespace, names: Names) -> list[Found]:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Reads, writes, checks the labels and prints what it did."""
     asked = parser().parse_args(argv)
     names = Names()
     read_sets = read(asked, names)

@@ -48,7 +48,6 @@ def l2_bound(row: Row) -> float:
 
 
 def is_transform(variant: str) -> bool:
-    """Whether a variant is FFT-based, by its id."""
     return "fft" in variant
 
 
@@ -82,7 +81,6 @@ def _name(row: Row) -> str:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Prints the report and returns the exit code."""
     made = Parser(prog="python3 -m experiments.published.l2_errors", description=__doc__, epilog=EPILOG)
     sets_help = "folders of sets (default: all of results/published)"
     made.add_argument("sets", nargs="*", type=Path, metavar="SET", help=sets_help)

@@ -195,7 +195,6 @@ def publish(
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
     parser = Parser(prog="python3 -m experiments.published.publish", description=__doc__, epilog=EPILOG)
     parser.add_argument("machine_key", nargs="?", help="machine key of the local set (default: the only local set)")
     parser.add_argument("--experiments", help="names of experiments, comma-separated (default: all of the local set)")
