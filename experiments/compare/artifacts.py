@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from experiments.driver.store import write_atomic
 from xcorr.errors import UserError
-from xcorr.files import load_json, replaced_file
+from xcorr.files import load_json
 
 
 def stored(folder: Path, experiment: str, schema: int, way_out: str) -> dict[str, Any] | None:
@@ -29,12 +30,7 @@ def stored(folder: Path, experiment: str, schema: int, way_out: str) -> dict[str
 def store(folder: Path, experiment: str, found: dict[str, Any], indent: int | None = 1) -> Path:
     """Writes the file of the local set at `folder` and returns its path. UserError where it cannot be written."""
     path = _local(folder, experiment)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{path.parent}: {error.strerror}; choose another --results") from None
-    with replaced_file(path) as file:
-        file.write((json.dumps(found, indent=indent) + "\n").encode())
+    write_atomic(path, (json.dumps(found, indent=indent) + "\n").encode())
     return path
 
 

@@ -16,12 +16,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from experiments.driver.store import write_atomic
 from experiments.inputs import datasets
 from xcorr.choice.auto import Auto
 from xcorr.commands.outputs import cell
 from xcorr.commands.peaks import Peaks
 from xcorr.errors import LibraryError, Parser, UserError, command, warn
-from xcorr.files import load_json, replaced_file
+from xcorr.files import load_json
 from xcorr.native.library import Library, find_variant
 from xcorr.native.stream import Job
 from xcorr.native.variants import candidates, default_params
@@ -74,6 +75,9 @@ class Context:
         return {**point, "algorithm_class": algorithm_class}
 
 
+Compute = Callable[[Context], int]
+
+
 def parse(experiment: str, description: str, argv: Sequence[str] | None) -> argparse.Namespace:
     module = f"experiments.inputs.{experiment.partition('-')[2]}"
     parser = Parser(
@@ -99,11 +103,7 @@ def parse(experiment: str, description: str, argv: Sequence[str] | None) -> argp
 
 
 def run_main(
-    experiment: str,
-    description: str,
-    compute: Callable[[Context], int],
-    argv: Sequence[str] | None = None,
-    library: Any | None = None,
+    experiment: str, description: str, compute: Compute, argv: Sequence[str] | None = None, library: Any = None
 ) -> int:
     """Runs an experiment; its exit code: 0, also where no variant computes its problem, which a line says; 1 where its
     assertion fails, 2 for a user's mistake."""
@@ -297,10 +297,10 @@ def write_artifacts(
     packed = io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, filename="") as file:
         file.write("\n".join(lines).encode())
-    _replace(context.path(f"{table}.csv.gz"), packed.getvalue())
+    write_atomic(context.path(f"{table}.csv.gz"), packed.getvalue())
     archive = io.BytesIO()
     np.savez_compressed(archive, **previews)
-    _replace(context.path("previews.npz"), archive.getvalue())
+    write_atomic(context.path("previews.npz"), archive.getvalue())
     print(f"{context.experiment}: wrote {len(rows)} rows to {context.path(f'{table}.csv.gz')}")
     for line in mistakes:
         print(f"error: {context.experiment}: {line}", file=sys.stderr)
@@ -310,13 +310,8 @@ def write_artifacts(
     made_of = {"source_hash": source_hash(context), "resume_key": key}
     head = {"schema": SCHEMA, "experiment": context.experiment, "title": title, **run, **made_of}
     summary = {**head, **extra, "datasets": summaries}
-    _replace(context.path("summary.json"), (json.dumps(summary, indent=1) + "\n").encode())
+    write_atomic(context.path("summary.json"), (json.dumps(summary, indent=1) + "\n").encode())
     return 0
-
-
-def _replace(path: Path, content: bytes) -> None:
-    with replaced_file(path) as file:
-        file.write(content)
 
 
 def peak_cells(peaks: Peaks, number: int) -> dict[str, Any]:

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from experiments.driver.store import write_atomic
 from xcorr.errors import UserError
-from xcorr.files import replaced_file
 
 TIME_LIMIT_S = 30
 _FAILED_FOR_S = 600  # seconds after a failed download before the next attempt
@@ -208,10 +208,8 @@ def _pip_download(package: str, folder: Path) -> None:
 
 def _store(path: Path, content: bytes) -> None:
     """Writes `content` to `path` atomically. A cache that cannot be written is no error."""
-    with contextlib.suppress(OSError, UserError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replaced_file(path) as file:
-            file.write(content)
+    with contextlib.suppress(UserError):
+        write_atomic(path, content)
 
 
 def nickel_patterns(content: bytes) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,25 +34,17 @@ def zncc(template: np.ndarray, signal: np.ndarray) -> np.ndarray:
     return np.clip(products / np.sqrt(np.einsum("cx,cx->", left, left) * energy), -1, 1)
 
 
-@dataclass(frozen=True)
-class Level:
-    """Median and median absolute deviation of the scores of a template."""
+class Truth:
+    """Scores of a template in float64, their median and their median absolute deviation (MAD)."""
 
-    median: float
-    mad: float
+    def __init__(self, template: np.ndarray, signal: np.ndarray) -> None:
+        self.scores = zncc(template, signal)
+        self.median = float(np.median(self.scores))
+        self.mad = float(np.median(np.abs(self.scores - self.median)))
 
-    def of(self, score: Any) -> Any:
+    def mads(self, score: Any) -> Any:
         """Distance of a score, or of each in an array, above the median, in MAD."""
         return (score - self.median) / self.mad
-
-    def at(self, mads: float) -> float:
-        """The score `mads` MAD above the median."""
-        return self.median + mads * self.mad
-
-
-def level(scores: np.ndarray) -> Level:
-    median = float(np.median(scores))
-    return Level(median, float(np.median(np.abs(scores - median))))
 
 
 def events(shifts: np.ndarray, apart: int) -> np.ndarray:

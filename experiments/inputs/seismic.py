@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from experiments.inputs import common, datasets, matched_filter
-from experiments.inputs.matched_filter import Level
+from experiments.inputs.matched_filter import Truth
 from xcorr.errors import LibraryError, UserError
 from xcorr.native.library import find_variant
 from xcorr.native.precisions import PRECISIONS, scalar_type
@@ -96,21 +96,12 @@ def make_case(quiet: np.ndarray, event: np.ndarray, size: Size, seed: int) -> Ca
     return Case(cut.astype(np.float32), signal.astype(np.float32), offsets, places, amplitudes, length)
 
 
-@dataclass
-class Truth:
-    """Scores of a template in float64, and their level."""
-
-    scores: np.ndarray
-    level: Level
-
-    @property
-    def threshold(self) -> float:
-        return self.level.at(THRESHOLD)
-
-
 def find_truth(case: Case) -> list[Truth]:
-    found = [matched_filter.zncc(template, case.signal) for template in case.templates]
-    return [Truth(scores, matched_filter.level(scores)) for scores in found]
+    return [Truth(template, case.signal) for template in case.templates]
+
+
+def threshold_of(truth: Truth) -> float:
+    return truth.median + THRESHOLD * truth.mad
 
 
 def bound_of(precision: str) -> float:
@@ -122,8 +113,9 @@ def judge(truth: Truth, shifts: np.ndarray, values: np.ndarray, bound: float) ->
     the bound does not allow, and the largest error of a value."""
     reported = np.zeros(truth.scores.size, bool)
     reported[shifts] = True
-    differ = np.flatnonzero(reported != (truth.scores >= truth.threshold))
-    wrong = differ[np.abs(truth.scores[differ] - truth.threshold) > bound]
+    threshold = threshold_of(truth)
+    differ = np.flatnonzero(reported != (truth.scores >= threshold))
+    wrong = differ[np.abs(truth.scores[differ] - threshold) > bound]
     errors = np.abs(values.astype(np.float64) - truth.scores[shifts])
     return {
         "differ": differ.size,
@@ -200,7 +192,7 @@ def _summary(case: Case, truths: list[Truth], results: list[dict[str, Any]], who
     events = {"events": len(case.places), "threshold_mad": THRESHOLD, "required_mad": REQUIRED}
     fields = f"valid/score=zncc/result={case.request.fields.result}"
     problem = f"n-to-m/{channels}x{samples}/{channels}x{length}/{count}:1/{fields}"
-    above = [np.flatnonzero(truth.scores >= truth.threshold) for truth in truths]
+    above = [np.flatnonzero(truth.scores >= threshold_of(truth)) for truth in truths]
     false = sum(false_events(case, one) for one in above)
     float64 = {"detections": sum(one.size for one in above), "false_events": false}
     found = {"problem": problem, "float64": float64, "variants": results}
@@ -235,7 +227,7 @@ def _measure(
         for event, (place, amplitude) in enumerate(zip(case.places, case.amplitudes)):
             shift = int(place + case.offsets[number])
             score = float(truth.scores[shift])
-            mads, value = float(truth.level.of(score)), values.get(shift)
+            mads, value = float(truth.mads(score)), values.get(shift)
             must = mads >= REQUIRED
             required += must
             hits += must and value is not None
@@ -253,14 +245,14 @@ def _previews(case: Case, truths: list[Truth]) -> dict[str, Any]:
     """Signal and scores of the strongest template around the planted event whose score is nearest to REQUIRED."""
     number = int((case.templates.astype(np.float64) ** 2).mean(axis=(1, 2)).argmax())
     truth, offset = truths[number], int(case.offsets[number])
-    mads = np.array([truth.level.of(truth.scores[place + offset]) for place in case.places])
+    mads = truth.mads(truth.scores[case.places + offset])
     event = int(np.abs(np.where(mads >= REQUIRED, mads, np.inf) - REQUIRED).argmin())
     first = int(np.clip(case.places[event] + offset - PREVIEW // 2, 0, truth.scores.size - PREVIEW))
     last = first + PREVIEW
     return {
         "signal": case.signal[:, first:last].astype(np.float32),
         "template": case.templates[number],
-        "scores": truth.level.of(truth.scores[first:last]).astype(np.float32),
+        "scores": truth.mads(truth.scores[first:last]).astype(np.float32),
         "first": np.int64(first),
         "place": np.int64(case.places[event] + offset),
         "template_number": np.int64(number),

@@ -26,6 +26,8 @@ from xcorr.files import load_toml
 PEAKS = FOLDER / "gpu_peaks.toml"
 LANES = 32
 COMPLEX, REAL = 8, 4
+Labels = Mapping[str, str]  # by set
+Counts = Mapping[str, Mapping[str, int]]  # impossible points by set and label
 KINDS = {
     "useful": ("useful work", "TFLOP/s", 1e12),
     "executed": ("executed work", "TFLOP/s", 1e12),
@@ -151,9 +153,9 @@ def describe(above: Sequence[Demand], gpu: Gpu) -> str:
     return "; ".join(parts)
 
 
-def fit_labels(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, str]) -> dict[str, str] | None:
+def fit_labels(counts: Counts, labels: Labels) -> Labels | None:
     """The permutation of the sets' labels with the fewest impossible points. None where the published labels are best
-    or several permutations are. `counts`: set -> label -> impossible points."""
+    or several permutations are."""
     keys = sorted(labels)
     tried = [dict(zip(keys, order)) for order in set(itertools.permutations(labels[key] for key in keys))]
     least = min(total(counts, one) for one in tried)
@@ -161,7 +163,7 @@ def fit_labels(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, str
     return None if len(best) > 1 or best[0] == labels else best[0]
 
 
-def total(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, str]) -> int:
+def total(counts: Counts, labels: Labels) -> int:
     """The number of impossible points of all sets under these labels."""
     return sum(counts[key][label] for key, label in labels.items())
 
@@ -176,10 +178,7 @@ def check_sets(results: Path) -> list[str]:
                 records[path.parent.name] = record
     labels = {key: record["imported"]["gpu"] for key, record in records.items()}
     asked = {key: demands(store.read_rows(results / "published" / key), peaks) for key in records}
-    counts = {
-        key: {label: len(impossible(found, peaks.gpus[label])) for label in labels.values()}
-        for key, found in asked.items()
-    }
+    counts = {key: {one: len(impossible(asked[key], peaks.gpus[one])) for one in labels.values()} for key in asked}
     fitting = fit_labels(counts, labels) if labels else None
     sentences = []
     for key, record in records.items():
@@ -196,12 +195,7 @@ def check_sets(results: Path) -> list[str]:
 
 
 def _sentences(
-    key: str,
-    labels: Mapping[str, str],
-    asked: Sequence[Demand],
-    counts: Mapping[str, Mapping[str, int]],
-    fitting: Mapping[str, str] | None,
-    peaks: Peaks,
+    key: str, labels: Labels, asked: Sequence[Demand], counts: Counts, fitting: Labels | None, peaks: Peaks
 ) -> list[str]:
     """The sentences about a set; none where its label fits."""
     gpu = peaks.gpus[labels[key]]

@@ -137,14 +137,7 @@ def refuse(fault: str) -> None:
 
 
 def publish(
-    local: Path,
-    published: Path,
-    names: Sequence[str],
-    preset: str | None,
-    *,
-    force: bool,
-    partial: bool,
-    add: bool = False,
+    local: Path, published: Path, names: list[str], preset: str | None, *, force: bool, partial: bool, add: bool = False
 ) -> list[Path]:
     """Writes the published files of the named experiments, after all checks, and returns their paths. With `add`,
     published rows of points that the local set lacks stay."""
