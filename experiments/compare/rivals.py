@@ -188,7 +188,5 @@ def run(argv: Sequence[str]) -> int:
     return 1 if any(one["name"] == "xcorr-bench" for one in wrong) else 0
 
 
-main = partial(command, run)
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(run))

@@ -27,10 +27,6 @@ CELL = ("variant", "precision", *COLUMNS)
 Cell = tuple[str, ...]
 
 
-def _cell(unit: Unit) -> Cell:
-    return (unit.variant.id, unit.precision, *map(str, unit.problem.cells))
-
-
 def ranking(rows: Iterable[Row]) -> dict[Cell, list[str]]:
     """Parameters by cell, the fastest first, by the median over all repetitions that passed. Rows of side experiments
     count only for points that no other experiment has."""
@@ -104,16 +100,15 @@ def elsewhere(published: Path, backend: str, facts: Mapping[str, object], own: I
     """The rankings of the published sets in a folder. `own`: rows of this machine, which come first. Sets of this
     machine's architecture come before others."""
     here = architecture(backend, facts)
-    sets: list[tuple[bool, str, Mapping[Cell, Sequence[str]]]] = []
+    near: list[Mapping[Cell, Sequence[str]]] = []
+    far: list[Mapping[Cell, Sequence[str]]] = []
     for folder in sorted(path for path in published.glob("*") if path.is_dir()):
         same = any(architecture(backend, run.get("before", {})) == here for run in read_runs(folder).values())
         if folder.name != facts.get("machine_key"):
             rows = [row for row in store.read_rows(folder) if row["backend"] == backend]
-            if rows:
-                sets.append((not same, folder.name, ranking(rows)))
-    sets.sort(key=lambda one: one[:2])
+            (near if same else far).extend([ranking(rows)] if rows else [])
     mine = ranking(own)
-    return Elsewhere([*([mine] if mine else []), *(one[2] for one in sets)], not mine and all(one[0] for one in sets))
+    return Elsewhere([*([mine] if mine else []), *near, *far], foreign=not mine and not near)
 
 
 def keep_plotted(units: Sequence[Unit], experiments: Mapping[str, Experiment]) -> list[Unit]:
@@ -151,7 +146,8 @@ def keep_best(
         if best is None:
             kept.append(unit)
             continue
-        fastest: Sequence[str] = [one for one in ranked.get(_cell(unit), []) if one in unit.params][:best]
+        cell = (unit.variant.id, unit.precision, *map(str, unit.problem.cells))
+        fastest: Sequence[str] = [one for one in ranked.get(cell, []) if one in unit.params][:best]
         if not fastest and instead:
             fastest = instead(unit, best)
         names = limit.points.get(unit.variant.id, [])

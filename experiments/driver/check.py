@@ -95,12 +95,6 @@ def _smi(*arguments: str) -> list[list[str]] | None:
     return [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines() if line.strip()]
 
 
-def _visible(index: int, environment: Mapping[str, str]) -> str:
-    """The name that nvidia-smi has for the GPU `index` of CUDA."""
-    names = [name.strip() for name in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
-    return names[index] if index < len(names) else str(index)
-
-
 QUERY = "name utilization.gpu memory.free memory.total ecc.mode.current".split()
 QUERY += ["ecc.errors.uncorrected.volatile.total", "mig.mode.current"]
 
@@ -205,7 +199,9 @@ def lines(device: str, results: Path) -> Iterator[Line]:
         yield Line("GPU", seen, judged=False)
         return
     published = results / "published"
-    yield from smi_lines(_visible(int(bench.device.partition(":")[2] or 0), os.environ), name)
+    index = int(bench.device.partition(":")[2] or 0)
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").replace(",", " ").split()  # CUDA counts only these
+    yield from smi_lines(visible[index] if index < len(visible) else str(index), name)
     yield from gpu_lines(bench, facts, published if published.is_dir() else ROOT / "results" / "published")
 
 

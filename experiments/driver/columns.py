@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xcorr.fields import NAMES as FIELDS
 from xcorr.problem import GEOMETRY
@@ -72,8 +72,7 @@ registers        float  -     -    record      later
 """
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A line of the table; `-` is no value."""
 
     name: str

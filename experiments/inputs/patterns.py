@@ -78,12 +78,6 @@ class Generator:
         self._centre = (0.45 * rows, 0.5 * cols)  # of the projection
         self._distance = 0.6 * cols  # of the detector, in pixels
 
-    def _bands_near(self, corner: tuple[int, int]) -> np.ndarray:
-        """Indices of the bands within about three Bragg angles of the tile's circumscribed circle."""
-        middle = self._directions(corner, np.zeros(2))[:, self.layout.tile // 2, self.layout.tile // 2]
-        margin = self.layout.tile / self._distance
-        return np.flatnonzero(np.abs(self._normals @ middle) < 3 * self._sines + margin)
-
     def _directions(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
         """Unit vectors from the source to the pixels of a tile shifted by -shift: 3 x tile x tile."""
         steps = np.arange(self.layout.tile)
@@ -95,14 +89,17 @@ class Generator:
     def bands(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
         """Intensity of the bands, shifted by `shift` (sy, sx) pixels, in the tile at `corner`: tile x tile float32.
         Single precision places a band within 1e-4 pixel."""
-        near = self._bands_near(corner)
+        side = self.layout.tile
+        middle = self._directions(corner, np.zeros(2))[:, side // 2, side // 2]
+        # The bands within about three Bragg angles of the tile's circumscribed circle.
+        near = np.abs(self._normals @ middle) < 3 * self._sines + side / self._distance
         directions = self._directions(corner, shift).reshape(3, -1).astype(np.float32)
         # Sine of the angle to the plane divided by that of the Bragg angle: the band is at -1 .. 1.
         normals = (self._normals[near] / self._sines[near, np.newaxis]).astype(np.float32)
         total = np.zeros(directions.shape[1], np.float32)
         for normal, strength in zip(normals, self._strengths[near].astype(np.float32)):
             total += strength * _profile(normal @ directions)  # band by band, so that the data stays in the cache
-        return total.reshape(self.layout.tile, self.layout.tile)
+        return total.reshape(side, side)
 
     def _counts(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
         """Expected detector counts of the tile at `corner` with its bands shifted by `shift` (sy, sx)."""

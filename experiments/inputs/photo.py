@@ -94,15 +94,10 @@ def correlate(library: Any, job: Job, crops: Sequence[np.ndarray]) -> tuple[np.n
     return out[0], (facts.sy0, facts.sx0)
 
 
-def load(context: common.Context) -> list[tuple[np.ndarray, dict[str, Any]]]:
-    """The photographs or their twins, each with its entry in the summary."""
+def compute(context: common.Context) -> int:
     twins = [partial(datasets.photo_twin, context.seed + number) for number in (0, 1)]
     both = zip((datasets.CAMERA, datasets.BRICK), twins)
-    return [context.load(dataset, datasets.grey_photo, twin, "seeded generator") for dataset, twin in both]
-
-
-def compute(context: common.Context) -> int:
-    photos = load(context)
+    photos = [context.load(dataset, datasets.grey_photo, twin, "seeded generator") for dataset, twin in both]
     key = common.resume_key(context, {facts["dataset"]: facts["sha256"] or "synthetic" for _, facts in photos})
     if common.is_done(context, key):
         return 0

@@ -93,6 +93,7 @@ def run(argv: Sequence[str]) -> int:
     made = Parser(prog="python3 -m experiments.published.auto_table", description=__doc__)
     made.add_argument("--check", action="store_true", help="write nothing; exit code 1 when something is stale")
     many: dict[str, Any] = {"action": "append", "default": [], "metavar": "KEY"}
+    made.add_argument("--add", **many, help="count this local set as published")
     made.add_argument("--local", **many, help="write only the table of this local set")
     made.add_results()
     options = made.parse_args(argv)

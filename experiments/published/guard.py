@@ -59,11 +59,6 @@ class Peaks:
     enqueue_error: float
     padded_families: list[str]
 
-    @property
-    def streaming_bytes(self) -> float:
-        """Bytes above which a phase streams from DRAM on every known GPU."""
-        return self.beyond_cache * max(gpu.cache for gpu in self.gpus.values())
-
 
 @dataclass(frozen=True)
 class Demand:
@@ -104,8 +99,9 @@ def fft_demands(row: Row, times: Mapping[str, float], where: str, peaks: Peaks) 
         "inverse_us": pairs * (plane + spectrum),
     }
     found = []
+    streams = peaks.beyond_cache * max(gpu.cache for gpu in peaks.gpus.values())  # larger amounts stream on every GPU
     for phase, amount in moved.items():
-        if phase in times and amount > peaks.streaming_bytes:
+        if phase in times and amount > streams:
             slack = 1.0 if phase == "hadamard_us" else 1.0 + peaks.enqueue_error
             rate = amount / (times[phase] * 1e-6) / slack
             found.append(Demand("bytes", rate, f"{phase.removesuffix('_us')} phase, {where}"))

@@ -89,7 +89,7 @@ def write_set(results: Path, found: Found, names: Names, argv: Sequence[str]) ->
     return target, sum(map(len, by_experiment.values()))
 
 
-def parser() -> Parser:
+def parsed(argv: Sequence[str]) -> argparse.Namespace:
     made = Parser(prog="scripts/import_published.py", description=__doc__, epilog=EPILOG)
     add = made.add_argument
     add("dir", nargs="?", type=Path, metavar="DIR", help="folder presented-results of the published artifact")
@@ -98,7 +98,7 @@ def parser() -> Parser:
     add("--folder", metavar="NAME", help=folder_help)
     made.add_results()
     add("--force", action="store_true", help="replace sets of an earlier import")
-    return made
+    return made.parse_args(argv)
 
 
 def read(asked: argparse.Namespace, names: Names) -> list[Found]:
@@ -120,7 +120,7 @@ def read(asked: argparse.Namespace, names: Names) -> list[Found]:
 
 
 def run(argv: Sequence[str]) -> int:
-    asked = parser().parse_args(argv)
+    asked = parsed(argv)
     names = Names()
     read_sets = read(asked, names)
     for found in read_sets:

@@ -118,8 +118,8 @@ def check_loss(target: Path, rows: list[Row], force: bool) -> None:
 
 def _artifacts(folder: Path) -> list[Path]:
     """Files of an experiment other than rows: its tables, and artifacts/*."""
-    tables = [path for path in sorted(folder.glob("*.csv.gz")) if not store.CHUNK_NAME.fullmatch(path.name)]
-    return tables + [path for path in sorted((folder / "artifacts").glob("*")) if path.is_file()]
+    files = [*sorted(folder.glob("*.csv.gz")), *sorted(folder.glob("artifacts/*"))]
+    return [path for path in files if path.is_file() and not store.CHUNK_NAME.fullmatch(path.name)]
 
 
 def _of_machine(path: Path, key: str) -> bytes:
