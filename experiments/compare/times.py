@@ -26,6 +26,7 @@ from xcorr.errors import Parser, UserError, command
 from xcorr.files import resolved
 from xcorr.native.variants import Variant
 from xcorr.paths import RESULTS
+from xcorr.problem import COLUMNS as PROBLEM
 from xcorr.problem import Problem
 
 EPILOG = """example:
@@ -45,13 +46,12 @@ Place = tuple[str, Problem, str]  # variant, problem, params
 
 def short_points(rows: Iterable[store.Row], backend: str) -> dict[Place, float]:
     """Median times, in microseconds, of the points that are launch-bound."""
-    samples: dict[Place, list[float]] = defaultdict(list)
-    for row in rows:
-        plain = (row["mode"], row["precision"], row["input"]) == ("stream", "fp32", "uniform")
-        if plain and row["outcome"] == "passed" and row["backend"] == backend:
-            samples[row["variant"], Problem.of_row(row), row["params"]].append(float(row["compute_us"]))
-    medians = {place: statistics.median(times) for place, times in samples.items()}
-    return {place: time for place, time in medians.items() if time < SHORT_US[backend]}
+    plain = (row for row in rows if (row["precision"], row["input"], row["backend"]) == ("fp32", "uniform", backend))
+    found = {}
+    for (variant, params, *cells), us in store.medians(plain, ("variant", "params", *PROBLEM)).items():
+        if us < SHORT_US[backend]:
+            found[variant, Problem.of_cells(*cells), params] = us
+    return found
 
 
 def choose(places: Iterable[Place], variants: dict[str, Variant], count: int) -> list[Unit]:

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard
 
@@ -34,17 +35,12 @@ PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
-def _die_with(parent: int) -> Callable[[], None]:
-    """A function that the child calls before exec. The system then kills the child when the driver ends for any
-    reason."""
-
-    def prepare() -> None:
-        if _libc is not None:
-            _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != parent:  # the driver ended before the request
-                os._exit(1)
-
-    return prepare
+def _die_with(parent: int) -> None:
+    """The child calls this before exec. The system then kills the child when the driver ends for any reason."""
+    if _libc is not None:
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # the driver ended before the request
+            os._exit(1)
 
 
 @dataclass(frozen=True)
@@ -182,7 +178,7 @@ class Bench:
                     stdout=subprocess.PIPE,
                     stderr=errors,
                     start_new_session=True,  # Ctrl-C reaches the driver, which ends the child
-                    preexec_fn=_die_with(os.getpid()),
+                    preexec_fn=partial(_die_with, os.getpid()),
                 )
             except OSError as error:
                 raise UserError(f"{self.path}: {error.strerror}; build again") from error

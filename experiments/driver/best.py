@@ -5,7 +5,6 @@ A variant needs no entry for that: where no row ranks its points, a few points o
 from __future__ import annotations
 
 import dataclasses
-import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -30,13 +29,10 @@ Cell = tuple[str, ...]
 def ranking(rows: Iterable[Row]) -> dict[Cell, list[str]]:
     """Parameters by cell, the fastest first, by the median over all repetitions that passed. Rows of side experiments
     count only for points that no other experiment has."""
-    times: dict[Cell, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in without_studies(rows):
-        if row["outcome"] == "passed" and row["mode"] == "stream" and row["compute_us"]:
-            times[tuple(row[name] for name in CELL)][row["params"]].append(float(row["compute_us"]))
-    return {
-        cell: sorted(points, key=lambda one: (statistics.median(points[one]), one)) for cell, points in times.items()
-    }
+    times: dict[Cell, list[tuple[float, str]]] = defaultdict(list)
+    for (*cell, params), us in store.medians(without_studies(rows), (*CELL, "params")).items():
+        times[tuple(cell)].append((us, params))
+    return {cell: [params for _, params in sorted(points)] for cell, points in times.items()}
 
 
 def named(point: str, names: Sequence[str]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,8 +12,8 @@ from experiments.driver.run_records import read_runs
 from experiments.driver.studies import without_studies
 from xcorr.choice import table
 from xcorr.choice.table import Point, Times
-from xcorr.fields import NAMES as FIELDS
-from xcorr.problem import GEOMETRY, Problem
+from xcorr.problem import COLUMNS as PROBLEM
+from xcorr.problem import Problem
 
 FACTS = ("backend", "compute_capability", "cores")
 
@@ -22,15 +21,11 @@ FACTS = ("backend", "compute_capability", "cores")
 def times_of(rows: Iterable[store.Row]) -> dict[str, Times]:
     """By precision, the medians of all repetitions that passed in mode stream on uniform inputs. Rows of side
     experiments count only for points that no other experiment has."""
-    samples: dict[tuple[str, ...], list[float]] = defaultdict(list)
-    for row in without_studies(rows):
-        usual = row["mode"] == "stream" and row["input"] == "uniform"
-        if row["outcome"] == "passed" and usual and row["compute_us"]:
-            place = (row[name] for name in ("precision", "variant", "params", *GEOMETRY, *FIELDS))
-            samples[tuple(place)].append(float(row["compute_us"]))
+    usual = (row for row in without_studies(rows) if row["input"] == "uniform")
+    times = store.medians(usual, ("precision", "variant", "params", *PROBLEM))
     found: dict[str, dict[Problem, dict[Point, float]]] = defaultdict(lambda: defaultdict(dict))
-    for (precision, variant, params, *cells), values in samples.items():
-        found[precision][Problem.of_cells(*cells)][variant, params] = statistics.median(values)
+    for (precision, variant, params, *cells), us in times.items():
+        found[precision][Problem.of_cells(*cells)][variant, params] = us
     return {precision: dict(times) for precision, times in found.items()}
 
 

@@ -267,9 +267,8 @@ def _check_ranges(raw: Any, path: Path, place: tuple[str, ...] = ()) -> None:
         if not (low <= value <= high) or (value == low and not closed):
             must = "not be negative" if closed else "be positive"
             shown = value if isinstance(value, float) or abs(value) < 10**20 else "that integer"
-            raise UserError(
-                f"{path}: key {'.'.join(here)}: {shown} is not allowed; it must {must} and be at most {high:g}"
-            )
+            range_of = f"it must {must} and be at most {high:g}"
+            raise UserError(f"{path}: key {'.'.join(here)}: {shown} is not allowed; {range_of}")
 
 
 def grid(experiment: Experiment, preset: str) -> list[Problem]:
@@ -321,9 +320,8 @@ def _resolve_points(raw: dict[str, Any], path: Path) -> None:
             preset["points"] = json.loads((ROOT / named).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             way_out = "name a JSON file of points by variant below the root of the project"
-            raise UserError(
-                f"{path}: key presets.{name}.points: {named} cannot be read ({error}); {way_out}"
-            ) from error
+            cause = f"{named} cannot be read ({error})"
+            raise UserError(f"{path}: key presets.{name}.points: {cause}; {way_out}") from error
 
 
 def load_experiment(path: Path) -> Experiment:
@@ -332,13 +330,12 @@ def load_experiment(path: Path) -> Experiment:
     _resolve_points(raw, path)
     experiment: Experiment = parse(Experiment, raw, path)
     _check_ranges({key: value for key, value in raw.items() if key != "presets"}, path)
-    for name in experiment.presets:
+    for name, limit in experiment.presets.items():
         if name not in PRESETS:
             raise UserError(f"{path}: key presets.{name}: unknown; {nearest(name, PRESETS)}")
-        best = experiment.presets[name].best
-        if best is not None and best < 1:
-            raise UserError(f"{path}: key presets.{name}.best: {best} is not allowed; give {ALLOWED['best']}")
-        if experiment.presets[name].points and best is None:
+        if limit.best is not None and limit.best < 1:
+            raise UserError(f"{path}: key presets.{name}.best: {limit.best} is not allowed; give {ALLOWED['best']}")
+        if limit.points and limit.best is None:
             raise UserError(f"{path}: key presets.{name}.points: without best it would change nothing; add best")
     for key in ("feeds", "problems", "variants", "precisions"):
         if not getattr(experiment, key):

@@ -16,7 +16,9 @@ import json
 import os
 import re
 import secrets
+import statistics
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -38,6 +40,15 @@ LONGEST_CELL = 4096
 RUN_TIME = "%Y%m%dT%H%M%S"
 Say = Callable[[str], None]  # gets a line for the user
 CLOCKS_APART = timedelta(minutes=1)  # tolerated difference between machines that share a folder
+
+
+def medians(rows: Iterable[Row], names: Iterable[str]) -> dict[Key, float]:
+    """Median compute_us of all repetitions in mode stream that passed, by the cells of `names`."""
+    names, samples = list(names), defaultdict(list)
+    for row in rows:
+        if row["outcome"] == "passed" and row["mode"] == "stream" and row["compute_us"]:
+            samples[tuple(row[name] for name in names)].append(float(row["compute_us"]))
+    return {place: statistics.median(times) for place, times in samples.items()}
 
 
 def new_run_id(known: Iterable[str] = ()) -> str:
@@ -149,14 +160,12 @@ class Chunk:
     def __init__(self, folder: Path, run: str, number: int) -> None:
         self.path = folder / f"{run}-{number:04d}.csv.gz"
         self.rows: list[Row] = []
-        self._created = False
 
     def add(self, rows: Iterable[Row]) -> None:
         """Appends the rows of a finished point and writes the file."""
         grown = self.rows + list(rows)
-        write_atomic(self.path, encode(grown), create=not self._created)
+        write_atomic(self.path, encode(grown), create=not self.rows)
         self.rows = grown
-        self._created = True
 
 
 def _cannot_read(path: Path, error: OSError) -> UserError:

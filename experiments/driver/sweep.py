@@ -216,15 +216,12 @@ class Sweep:
     def _store_record(self, chunk: Chunk, unit: Unit, record: Record, job: Job, todo: list[Job]) -> None:
         fields = record.fields
         params = fields.get("params", "")
-        if job not in todo or params != job[1]:
-            raise UserError(
-                f"{unit.name}: xcorr-bench answered for params {params!r}, which were not asked for; build again"
-            )
-        listed = unit.variant.hash_of(unit.problem.fields.result)
-        if fields.get("source_hash") != listed:
-            raise UserError(
-                f"{unit.name}: xcorr-bench lists source {listed} and measured {fields.get('source_hash')}; build again"
-            )
+        listed, measured = unit.variant.hash_of(unit.problem.fields.result), fields.get("source_hash")
+        asked = job in todo and params == job[1]
+        if not asked or measured != listed:
+            wrong = f"lists source {listed} and measured {measured}"
+            wrong = wrong if asked else f"answered for params {params!r}, which were not asked for"
+            raise UserError(f"{unit.name}: xcorr-bench {wrong}; build again")
         outcome, reason = verdict_of(fields)
         found = {name: fields[name] for name in RECORDED if name in fields}
         cells = {**legible(found), "outcome": outcome, "reason": reason}

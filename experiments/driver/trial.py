@@ -47,9 +47,8 @@ def parse_problem(text: str) -> Problem:
     try:
         return Problem.of_id(text)
     except (ValueError, UserError) as error:
-        raise UserError(
-            f"problem {text}: not an id ({error}); write FORM/LEFT/RIGHT/LEFTS:RIGHTS/WINDOW, as {USUAL['cuda']}"
-        ) from error
+        way_out = f"write FORM/LEFT/RIGHT/LEFTS:RIGHTS/WINDOW, as {USUAL['cuda']}"
+        raise UserError(f"problem {text}: not an id ({error}); {way_out}") from error
 
 
 def best_known(problem: Problem, facts: Mapping[str, Any], device: str, known: Mapping[str, Source]) -> Point | None:
@@ -139,9 +138,8 @@ def fastest(bench: Bench, unit: Unit, check_single: bool = False) -> str:
     found = times_of(bench, [(unit, one) for one in unit.params], BRIEF)
     timed = [(us, number) for number, us in found.items() if isinstance(us, float)]
     if not timed:
-        raise UserError(
-            f"{unit.name}: none of its points was timed, the first is {found[0]}; see --problem and --params"
-        )
+        cause = f"none of its points was timed, the first is {found[0]}"
+        raise UserError(f"{unit.name}: {cause}; see --problem and --params")
     return unit.params[min(timed)[1]]
 
 
@@ -172,9 +170,9 @@ def floor_us(problem: Problem, ceilings: Mapping[str, Any]) -> dict[str, float]:
         return {}
     launch, copy, fill, product = (float(ceilings[name]) for name in names)
     each = terms(launch, problem.bytes(4), problem.fmas, fft_flops(problem), max(copy, fill), product)
-    cheaper = "direct" if each["direct"] <= each["fft"] else "fft"
-    name = {"direct": "FP32 products", "fft": "FP32 transforms"}[cheaper]
-    return {"an empty launch": each["launch"], "memory bandwidth": each["memory"], name: each[cheaper]}
+    name = "FP32 products" if each["direct"] <= each["fft"] else "FP32 transforms"
+    cheaper = min(each["direct"], each["fft"])
+    return {"an empty launch": each["launch"], "memory bandwidth": each["memory"], name: cheaper}
 
 
 def limit(us: float, floor: Mapping[str, float], kernels: Sequence[Mapping[str, str]]) -> str:

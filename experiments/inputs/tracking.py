@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from experiments.inputs import common, datasets
-from experiments.inputs.datasets import CAMERA, Unavailable
+from experiments.inputs.datasets import CAMERA
 from xcorr.native.stream import Job
 from xcorr.problem import Problem
 
@@ -112,10 +112,8 @@ def follow(context: common.Context, job: Job, frames: Sequence[np.ndarray]) -> l
 
 
 def compute(context: common.Context) -> int:
-    try:
-        photo, note = datasets.grey_photo(datasets.fetch(CAMERA, context.cache, context.offline)), ""
-    except Unavailable as reason:
-        photo, note = datasets.photo_twin(context.seed), str(reason)
+    content, note = context.fetch(CAMERA)
+    photo = datasets.grey_photo(content) if content else datasets.photo_twin(context.seed)
     key = common.resume_key(context, {CAMERA.name: "synthetic" if note else CAMERA.sha256})
     if common.is_done(context, key, TABLE):
         return 0

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from experiments.inputs import common, datasets
-from experiments.inputs.datasets import PARTICLES, Unavailable
+from experiments.inputs.datasets import PARTICLES
 from xcorr.choice.auto import Auto
 from xcorr.commands import velocimetry
 from xcorr.errors import UserError
@@ -186,10 +186,7 @@ def wrong(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def compute(context: common.Context) -> int:
-    try:
-        content, note = datasets.fetch(PARTICLES, context.cache, context.offline), ""
-    except Unavailable as reason:
-        content, note = b"", str(reason)
+    content, note = context.fetch(PARTICLES)
     key = common.resume_key(context, {PARTICLES.name: PARTICLES.sha256 if content else "absent"})
     if common.is_done(context, key, TABLE):
         return 0

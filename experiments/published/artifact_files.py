@@ -63,6 +63,13 @@ class Found:
             self.points[point.key] = point
 
 
+def entry_of(what: str, name: str, known: dict[str, Any], where: str) -> Any:
+    """`known[name]`. UserError without it."""
+    if name not in known:
+        raise UserError(f"{where}: {what} {name} has no name in {NAMES.name}; {nearest(name, known)}")
+    return known[name]
+
+
 class Names:
     """published_names.toml."""
 
@@ -81,16 +88,11 @@ class Names:
         by_name: dict[str, Any] = self.data["algorithms"]
         if kind == "flat":
             by_name = {entry["flat"]: entry for entry in by_name.values()}
-        if name not in by_name:
-            raise UserError(f"{where}: algorithm {name} has no name in {NAMES.name}; {nearest(name, by_name)}")
-        return by_name[name]
+        return entry_of("algorithm", name, by_name, where)
 
     def group(self, name: str, where: str) -> dict[str, Any]:
         """The entry of a group of experiments. UserError where it is unknown."""
-        groups = self.data["groups"]
-        if name not in groups:
-            raise UserError(f"{where}: group {name} has no name in {NAMES.name}; {nearest(name, groups)}")
-        return groups[name]
+        return entry_of("group", name, self.data["groups"], where)
 
     def unusable(self, group: str, entry: dict[str, Any]) -> str:
         """Why the rows of an algorithm in a group cannot be used, or ""."""
@@ -159,9 +161,7 @@ def read_file(path: Path, names: Names, group_name: str) -> tuple[list[Point], s
         raise UserError(f"{path}: column {(missing or ['Kernel'])[0]} is missing; is it of the published artifact?")
     said = {*times, *places.values(), *known["columns"]["ignored"], *(name + suffix for name in times)}
     parameters = [name for name in heading if name not in said]
-    for name in parameters:
-        if name not in names.params:
-            raise UserError(f"{path}: column {name} has no name in {NAMES.name}; {nearest(name, names.params)}")
+    ours = {name: entry_of("column", name, names.params, str(path)) for name in parameters}
     reason = names.unusable(group_name, entry)
     if reason:
         return [], reason
@@ -169,7 +169,7 @@ def read_file(path: Path, names: Names, group_name: str) -> tuple[list[Point], s
     for line_number, line in enumerate(lines, start=2):
         where = f"{path}: line {line_number}, "
         shape = [number(line[places[name]], int, where + places[name]) for name in places]
-        raw = {names.params[name]: line[name] for name in parameters if names.params[name]}
+        raw = {own: line[name] for name, own in ours.items() if own}
         point = names.point(group, entry, shape, raw)
         point = points.setdefault(point.key, point)
         point.samples.append({known["times"][name]: number(line[name], float, where + name) / 1000.0 for name in times})
