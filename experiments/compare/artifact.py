@@ -135,8 +135,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison. `lines`: by cell, the other columns of the table, which `headers` names. `means`: their geometric
-    means."""
+    """One comparison. `lines`: the cells of the columns in `headers`, by cell. `means`: their geometric means."""
 
     headers: str  # separated by commas
     lines: dict[Cell, list[str]]
@@ -185,8 +184,7 @@ def compare_naive(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) 
 
 
 def compare_definition(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) -> Part:
-    """The fastest point of the paper's algorithms, without the clear of the output where the baseline's timer excludes
-    it."""
+    """The fastest point of the paper's algorithms, without the output's clear where the baseline excludes it."""
     mine = rows[rows["family"].isin(what["families"])]
     best = {"compute_us": best_points(mine), "unclear_us": best_points(mine, "unclear_us")}
     column = Column("best definition", what["compute_bar"])

@@ -91,8 +91,7 @@ def _of_kernels(rows: Iterable[dict[str, str]]) -> list[tuple[str, dict[str, str
 
 
 def read(text: str, point: dict[str, Any], where: str) -> dict[str, float]:
-    """The counters of the point's kernel by name. UserError unless there is exactly one such kernel, and for a missing
-    counter or an impossible value."""
+    """The counters of the point's kernel by name. UserError unless one kernel has all of them with possible values."""
     found = [values for name, values in _of_kernels(table(text, where)) if point["kernel"] in name]
     if len(found) != 1:
         raise UserError(f"{where}: {len(found)} launches of {point['kernel']}; profile exactly one, as --print says")

@@ -52,8 +52,7 @@ def problems() -> list[dict[str, Any]]:
 
 
 def inputs(problem: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Templates (n x rows x cols) and the frame (rows x cols) that they are cut from: float32 grey values of 0 to
-    255."""
+    """Templates (n x rows x cols) and the frame (rows x cols) that has them: float32 grey values of 0 to 255."""
     from skimage import data
 
     rng = np.random.default_rng(1)

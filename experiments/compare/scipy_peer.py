@@ -47,8 +47,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Bar:
-    """An entry of speed.toml. `least_speedup`: smallest allowed ratio of the fastest opponent's time to the
-    variant's."""
+    """An entry of speed.toml. `least_speedup`: smallest allowed ratio, fastest opponent's time to the variant's."""
 
     title: str
     request: Problem

@@ -103,8 +103,7 @@ def _torch(device: str) -> Callable[[Any, np.ndarray, np.ndarray], Call]:
         count = rows * cols
 
         def mean_of(values: Any) -> Any:
-            """Means of windows by rows, then by columns. One pass takes rows * cols additions per output and more time
-            than the convolution."""
+            """Means of windows by rows, then by columns. A single pass takes more time than the convolution."""
             return functional.avg_pool2d(functional.avg_pool2d(values, (1, cols), 1), (rows, 1), 1)
 
         def call() -> Any:

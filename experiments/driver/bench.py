@@ -45,8 +45,7 @@ def _die_with(parent: int) -> None:
 
 @dataclass(frozen=True)
 class Starting:
-    """The process begins to verify a point. `number`: its index in the list of points, None for a request without a
-    list."""
+    """The process begins to verify a point. `number`: its index in the list of points, None without a list."""
 
     params: str
     number: int | None = None

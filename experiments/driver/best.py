@@ -87,8 +87,7 @@ class Elsewhere:
 
 
 def architecture(backend: str, facts: Mapping[str, object]) -> str:
-    """`cpu`, or the compute capability, such as 9.0, in a machine's facts (`xcorr-bench --machine`, `before` of a run
-    record)."""
+    """`cpu`, or the compute capability, such as 9.0, in the facts of a machine (`xcorr-bench --machine`)."""
     return "cpu" if backend == "cpu" else str(facts.get("compute_capability") or "unknown")
 
 

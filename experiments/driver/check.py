@@ -129,8 +129,7 @@ def smi_lines(gpu: str, name: str) -> Iterator[Line]:
 
 
 def expected_launch_us(key: str, published: Path) -> float:
-    """The longest empty launch of an idle host, in microseconds: that of this machine's published set with a margin, or
-    a usual value."""
+    """Longest empty launch of an idle host, in microseconds: of the published set with a margin, or a usual one."""
     try:
         known = load_json(published / key / "ceilings.json")
         return BUSY * float(known["empty_launch_stream_us"])

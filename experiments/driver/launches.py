@@ -21,8 +21,7 @@ def quiet_us(rows: Iterable[Row]) -> float:
 
 
 def slowed(rows: Iterable[Row], quiet: float) -> set[tuple[str, Key]]:
-    """(experiment, resume key) of the points whose time depends on the host and whose launches took more than BUSY *
-    `quiet` us."""
+    """(experiment, resume key) of points whose time depends on the host, with launches above BUSY * `quiet` us."""
     found = set()
     for row in rows:
         launch = float(row.get("launch_us") or 0)

@@ -30,8 +30,7 @@ def times_of(rows: Iterable[store.Row]) -> dict[str, Times]:
 
 
 def read(folder: Path, rows: list[store.Row] | None = None) -> dict[str, Any] | None:
-    """A set as an entry of a table, with `times` as Times; None without a verified time. `rows`: the rows of the
-    folder, if read."""
+    """A set as an entry of a table, with `times` as Times; None without a verified time. `rows`: its rows, if read."""
     rows = store.read_rows(folder) if rows is None else rows
     times = times_of(store.shown(folder, rows))
     if not times:
@@ -51,8 +50,7 @@ def text_of(sets: Iterable[Mapping[str, Any]]) -> str:
 
 
 def write(folder: Path, rows: list[store.Row] | None = None) -> Path | None:
-    """Writes the table of a set beside its rows and returns its path; None without a verified time. `rows` as in
-    read."""
+    """Writes the table of a set beside its rows. Its path; None without a verified time. `rows`: as in read."""
     found = read(folder, rows)
     if found is None:
         return None

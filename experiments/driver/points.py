@@ -19,8 +19,7 @@ from xcorr.problem import FORMS, Problem, format_shape, parse_size
 
 @dataclass(frozen=True)
 class Unit:
-    """A variant on a problem, and the parameters to measure. A process measures one unit, under preset smoke
-    several."""
+    """A variant on a problem, and the parameters to measure. A process measures one unit, or several."""
 
     experiment: str
     problem: Problem

@@ -43,8 +43,7 @@ class Sample:
 
 
 def _nearest(samples: Sequence[Sample], form: str, work: float) -> Sample | None:
-    """The largest sample of at most `work`, of the same form if there is one; the smallest sample where all are
-    larger."""
+    """The largest sample of at most `work`, of the same form if there is one; the smallest where all are larger."""
     smaller = [sample for sample in samples if sample.work <= work]
     if smaller:
         return max(smaller, key=lambda s: (s.form == form, s.work, -s.seconds))
@@ -149,8 +148,7 @@ class Predictor:
         )
 
     def unit_s(self, unit: Unit, params: Sequence[str], shared_by: int = 1) -> float:
-        """Predicted seconds of these parameters, with their part of a process for `shared_by` units; 0 without
-        parameters."""
+        """Predicted seconds of these parameters, with their part of a process for `shared_by` units; 0 for none."""
         if not params:
             return 0.0
         check = self._rates.verification[self._backend]

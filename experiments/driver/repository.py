@@ -13,8 +13,7 @@ FOUND = (*MEASURED, "experiments", "xcorr")  # folders where the build and the d
 
 
 class Repository:
-    """The git repository with the top folder `root`. Where there is none, or no git, `known` is false and no other
-    method may be called."""
+    """The git repository with the top folder `root`. Without one, or without git, only `known`, false, may be used."""
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = ROOT if root is None else root

@@ -134,8 +134,7 @@ def filters_of(options: argparse.Namespace) -> Filters:
 def say_left_out(
     options: argparse.Namespace, experiments: dict[str, Experiment], variants: Sequence[Variant], device: str, some: int
 ) -> None:
-    """Prints a line on the points that a preset with `borrow` leaves out, and the command for them. `some`: number of
-    the preset's points."""
+    """Prints a line on the points that a preset with `borrow` leaves out. `some`: number of the preset's points."""
     filters = filters_of(options)
     try:
         everything = keep_best(expand(experiments, variants, "quick", device, filters), experiments, "quick", {})[0]

@@ -69,8 +69,7 @@ class WithFields(Base):
 
 
 class Problems(WithFields):
-    """A grid of sizes x counts x windows x fields. `form`, `window`, `modes` and fields replace those of the
-    experiment."""
+    """A grid of sizes x counts x windows x fields. All but sizes and counts replace those of the experiment."""
 
     sizes: list[Size]
     counts: list[StrictStr]

@@ -1,5 +1,4 @@
-"""Finds in the source code variants that this build does not contain, such as CUDA variants on a machine without
-nvcc."""
+"""Finds in the source code variants that this build does not contain, such as CUDA variants without nvcc."""
 
 from __future__ import annotations
 

@@ -57,8 +57,7 @@ class Progress:
 
 @dataclass
 class Sweep:
-    """A run of the driver. `unselected`: (experiment, resume key) of points that an earlier run did not select, by
-    their rows."""
+    """A run of the driver. `unselected`: (experiment, resume key) of points with rows of the outcome not_selected."""
 
     bench: Bench
     folder: Path

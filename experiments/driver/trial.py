@@ -110,8 +110,7 @@ class Rival:
 
 
 def rivals_of(names: Sequence[str], rounds: Sequence[Sequence[float]]) -> list[Rival]:
-    """The comparison with each rival. A round has the times of the variant, of each rival, and again of the variant;
-    the ratio of its two times is noise."""
+    """The comparison with each rival. A round has the times of the variant, of each rival, and again of the variant."""
     low, high = interval([one[-1] / one[0] for one in rounds])
     own = tuple((one[0] + one[-1]) / 2 for one in rounds)
     return [Rival(name, own, tuple(one[i] for one in rounds), max(high, 1 / low)) for i, name in enumerate(names, 1)]

@@ -30,8 +30,7 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """The source file of a variant, built or not. `units`: the generated files to compile. `target`: the GPU target
-    that the file names, or ""."""
+    """The source file of a variant, built or not. `units`: the files to compile. `target`: its GPU target, or ""."""
 
     id: str
     path: Path
@@ -63,8 +62,7 @@ def sources() -> dict[str, Source]:
 
 
 class Build:
-    """A build folder with some variants. It begins as a copy of the usual build, so that its objects are not compiled
-    again."""
+    """A build folder with some variants. It begins as a copy of the usual build, whose objects it keeps."""
 
     def __init__(self, known: Iterable[Source], backend: str, arch: str | None = None, suffix: str = "") -> None:
         folder = resolved(Path(os.environ.get("XCORR_TRY_BUILD") or ROOT / "build-try"))

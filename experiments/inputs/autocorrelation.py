@@ -89,8 +89,7 @@ def loop(image: np.ndarray, radius: int) -> np.ndarray:
 
 
 def choose(context: common.Context, request: Problem) -> tuple[Job, list[Job]]:
-    """The variants that the user named, else the one that auto chooses and every other variant of the family on the
-    device; and the first of them."""
+    """The first variant, and all: those that the user named, else auto's choice and the others of the family."""
     if context.requested:
         jobs = common.requested_jobs(context, [request])
         return jobs[0], jobs

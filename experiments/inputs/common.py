@@ -64,8 +64,7 @@ class Context:
     def load(
         self, dataset: datasets.Dataset, read: Callable[[bytes], Any], twin: Callable[[], Any], generator: str
     ) -> tuple[Any, dict[str, Any]]:
-        """`read` of the dataset's bytes, or `twin` by `generator` where it is not available; and its entry in the
-        summary."""
+        """`read` of the dataset's bytes, or `twin` by `generator` without them; and the entry in the summary."""
         content, reason = self.fetch(dataset)
         if content:
             print(f"data: {dataset.credit}")
@@ -155,8 +154,7 @@ class LeftOut(Exception):
 
 
 def job_of(context: Context, variant: dict[str, Any], requests: Sequence[Problem], precision: str = "fp32") -> Job:
-    """The variant at the first point that computes all requests; the default point is tried first. LeftOut with the
-    reason where there is none."""
+    """The variant at the first point, beginning with the default one, that computes all requests. LeftOut for none."""
     preferred = default_params(variant)
     reason = f"needs a {variant['backend']} device"
     if variant["backend"] == context.device.partition(":")[0]:
@@ -328,8 +326,7 @@ def peak_cells(peaks: Peaks, number: int) -> dict[str, Any]:
 
 
 def preview(image: np.ndarray, most: int = 256) -> tuple[np.ndarray, float]:
-    """A uint8 copy of `image` with stretched contrast and at most `most` pixels a side, by block means; and its
-    scale."""
+    """A uint8 copy of `image` with stretched contrast, of at most `most` pixels a side by block means; its scale."""
     step = -(-max(image.shape) // most)
     rows, cols = (extent // step * step for extent in image.shape)
     blocks = image[:rows, :cols].astype(np.float64).reshape(rows // step, step, cols // step, step)

@@ -237,8 +237,7 @@ def seismograms(content: bytes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def particle_frames(content: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """The two frames of PARTICLES, rows x cols uint8. `content`: two 8-bit grey BMP files of one size, bottom row
-    first."""
+    """The two frames of PARTICLES, rows x cols uint8, from two 8-bit grey BMP files of one size, bottom row first."""
     frames = []
     for half in (content[: len(content) // 2], content[len(content) // 2 :]):
         start, cols, rows = (int.from_bytes(half[at : at + 4], "little") for at in (10, 18, 22))

@@ -196,8 +196,7 @@ def measure(context: common.Context, tiles: Tiles, jobs: list[stream.Job]) -> li
 
 
 def measure_peaks(context: common.Context, tiles: Tiles) -> tuple[Measured, Choice]:
-    """Peaks of the whole dataset by the variant that auto chooses for them. On a GPU the second of two runs is
-    timed."""
+    """Peaks of the whole dataset by the variant that auto chooses. On a GPU the second of two runs is timed."""
     library, request = context.library, replace(tiles.request, fields=replace(tiles.request.fields, result="peak"))
     choice = Auto(library, context.device).choose(request)
     job = stream.Job(choice.variant, choice.params, "fp32", context.device)

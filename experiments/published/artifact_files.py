@@ -83,15 +83,13 @@ class Names:
         return set(filter(None, self.params.values()))
 
     def algorithm(self, kind: str, name: str, where: str) -> dict[str, Any]:
-        """The entry of the algorithm with the file name or the name in the long format (`kind`: file or flat).
-        UserError without one."""
+        """The entry of the algorithm with that name of a file or of the long format (`kind`: file or flat)."""
         by_name: dict[str, Any] = self.data["algorithms"]
         if kind == "flat":
             by_name = {entry["flat"]: entry for entry in by_name.values()}
         return entry_of("algorithm", name, by_name, where)
 
     def group(self, name: str, where: str) -> dict[str, Any]:
-        """The entry of a group of experiments. UserError where it is unknown."""
         return entry_of("group", name, self.data["groups"], where)
 
     def unusable(self, group: str, entry: dict[str, Any]) -> str:

@@ -61,8 +61,7 @@ def shipped_text(sets: Sets) -> str:
 
 
 def regret_points(sets: Sets, path: Path = REGRET) -> dict[str, list[str]]:
-    """By variant, the CLOSE points that are predicted to be fastest on a problem of the experiment, without the rows of
-    its problems."""
+    """By variant, the CLOSE points predicted to be fastest on a problem of the experiment, without its rows."""
     raw = {key: value for key, value in load_toml(path).items() if key != "presets"}  # they name POINTS
     judged = grid(parse(Experiment, raw, path), "")
     kept: dict[str, set[str]] = defaultdict(set)

@@ -150,8 +150,7 @@ def describe(above: Sequence[Demand], gpu: Gpu) -> str:
 
 
 def fit_labels(counts: Counts, labels: Labels) -> Labels | None:
-    """The permutation of the sets' labels with the fewest impossible points. None where the published labels are best
-    or several permutations are."""
+    """The permutation of the labels with the fewest impossible points. None for the published one, or for several."""
     keys = sorted(labels)
     tried = [dict(zip(keys, order)) for order in set(itertools.permutations(labels[key] for key in keys))]
     least = min(total(counts, one) for one in tried)

@@ -1,5 +1,4 @@
-"""Rows that `publish` refuses although they belong to their set: rows of unknown code, and problems whose rivals are of
-several runs."""
+"""Rows that `publish` refuses although they belong to their set: of unknown code, or with rivals of several runs."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ def check_experiment(folder: Path, name: str, repository: Repository) -> None:
 def check_sources(
     folder: Path, runs: Mapping[str, dict[str, Any]], used: Collection[str], repository: Repository
 ) -> None:
-    """UserError where the code of a run of `used`, all of this machine, is modified, unknown or not that of its
-    commit."""
+    """UserError where the code of a run of `used`, of this machine, is modified, unknown or not that of its commit."""
     for run in sorted(used):
         fault = _fault(runs[run], repository)
         if fault:
@@ -70,8 +68,7 @@ def _cards(runs: Mapping[str, dict[str, Any]], used: Collection[str]) -> int:
 def check_blocks(
     folder: Path, rows: Collection[Row], runs: Mapping[str, dict[str, Any]], local: Collection[str]
 ) -> None:
-    """UserError where the rivals of a problem are of several runs and one of these is in `local`. Problems of old
-    published sets are not judged."""
+    """UserError where the rivals of a problem are of several runs, of which at least one is in `local`."""
     met: dict[tuple[str, ...], set[str]] = defaultdict(set)
     preset: dict[str, str] = {}
     for row in rows:

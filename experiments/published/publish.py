@@ -80,8 +80,7 @@ def check_complete(folder: Path, rows: list[Row], runs: dict[str, dict[str, Any]
 
 
 def check_points(folder: Path, runs: Iterable[dict[str, Any]]) -> None:
-    """UserError for a record without the number of points of its experiment, since missing points could not be
-    noticed."""
+    """UserError for a record without the number of its experiment's points: missing points could not be noticed."""
     for record in runs:
         points = record.get("points")
         if isinstance(points, bool) or not isinstance(points, int) or points < 1:
@@ -92,8 +91,7 @@ def check_points(folder: Path, runs: Iterable[dict[str, Any]]) -> None:
 
 
 def check_loss(target: Path, rows: list[Row], force: bool) -> None:
-    """UserError where passed points of the published file would be lost and `force` is false, or where it has unknown
-    columns."""
+    """UserError where the published file has unknown columns, or would lose passed points without `force`."""
     if not target.exists():
         return
     try:
