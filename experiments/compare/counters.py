@@ -81,12 +81,9 @@ def _of_kernels(rows: Iterable[dict[str, str]]) -> list[tuple[str, dict[str, str
     kernels: dict[str, tuple[str, dict[str, str]]] = {}
     for row in rows:
         name = row.get(KERNEL) or ""
-        if not name:  # the row of units
-            continue
-        if all(column in row for column in LONG):
-            kernels.setdefault(row.get("ID", ""), (name, {}))[1][row[LONG[0]]] = row[LONG[1]]
-        else:
-            kernels[row.get("ID", "")] = (name, row)
+        if name:  # not the row of units
+            _, values = kernels.setdefault(row.get("ID", ""), (name, {}))
+            values |= {row[LONG[0]]: row[LONG[1]]} if all(column in row for column in LONG) else row
     return list(kernels.values())
 
 

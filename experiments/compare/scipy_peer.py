@@ -133,9 +133,8 @@ def measure(bar: Bar, library: Library, rounds: int, seconds: float, progress: t
     best = min(medians[one.name] for one in fields if one.ours)
     opponent = min(medians[one.name] for one in fields if not one.ours)
     met = opponent >= bar.least_speedup * best
-    request = bar.request
-    problem = f"{request.form}, {request.left[0]} x {request.left[1]}, {request.lefts}:{request.rights}"
-    lines = [f"{bar.title} ({problem})"]
+    asked = bar.request
+    lines = [f"{bar.title} ({asked.form}, {asked.left[0]} x {asked.left[1]}, {asked.lefts}:{asked.rights})"]
     for name, values in times.items():
         rounds_ms = f"(rounds {min(values) * 1e3:.3f} .. {max(values) * 1e3:.3f})"
         lines.append(f"  {name:32s} {medians[name] * 1e3:10.3f} ms   {rounds_ms}")

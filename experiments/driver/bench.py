@@ -132,8 +132,7 @@ class Bench:
 
     def variants(self) -> list[Variant]:
         """The variants of this build, sorted by id."""
-        entries = self._json("--list=json")["variants"]
-        return sorted(map(Variant.from_list, entries), key=lambda variant: variant.id)
+        return sorted(map(Variant.from_list, self._json("--list=json")["variants"]), key=lambda variant: variant.id)
 
     def machine(self) -> dict[str, Any]:
         """Facts of the device and the build; `machine_key` names the folder of its results."""

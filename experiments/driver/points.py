@@ -37,16 +37,10 @@ class Unit:
 
     def cells(self, params: str, preset: str) -> Row:
         """The columns of a point's resume key."""
-        return {
-            "variant": self.variant.id,
-            "params": params,
-            "precision": self.precision,
-            **dict(zip(PROBLEM, map(str, self.problem.cells))),
-            "mode": self.mode,
-            "input": self.input,
-            "preset": preset,
-            "source_hash": self.variant.hash_of(self.problem.fields.result),
-        }
+        source_hash = self.variant.hash_of(self.problem.fields.result)
+        variant = {"variant": self.variant.id, "params": params, "source_hash": source_hash}
+        how = {"precision": self.precision, "mode": self.mode, "input": self.input, "preset": preset}
+        return {**variant, **dict(zip(PROBLEM, map(str, self.problem.cells))), **how}
 
     def key(self, params: str, preset: str) -> Key:
         return key_of(self.cells(params, preset))
@@ -102,12 +96,10 @@ def _check_params(params: Mapping[str, Sequence[Any]] | None, variants: Sequence
             for name, value in assignments(point).items():
                 known.setdefault(name, set()).add(value)
     for name, values in (params or {}).items():
-        if name not in known:  # its variants may not be built here
-            if not source_tree.has_parameter(name):
-                raise UserError(f"{where}: parameter {name}: unknown; {nearest(name, known)}")
-            continue
+        if name not in known and not source_tree.has_parameter(name):
+            raise UserError(f"{where}: parameter {name}: unknown; {nearest(name, known)}")
         built = {variant.id for variant in variants}
-        for value in map(str, values):
+        for value in map(str, values) if name in known else ():  # else its variants are not built here
             if value not in known[name] and not source_tree.may_have_value(name, value, built):
                 choices = ", ".join(sorted(known[name]))
                 raise UserError(f"{where}: {name} = {value}: no variant has it; choose from {choices}")

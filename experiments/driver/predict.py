@@ -57,8 +57,7 @@ class Predictor:
         self._rates = rates
         self._cores = max(1, int(machine.get("cores") or 1))
         self._backend = "cuda" if device.startswith("cuda") else "cpu"
-        self._preset = preset
-        self._preset_name = name
+        self._preset, self._preset_name = preset, name
         # by (form, work): the fastest repetition
         self._samples: dict[tuple[str, ...], dict[tuple[str, float], Sample]] = defaultdict(dict)
         self._classes: dict[str, str] = {}

@@ -174,18 +174,9 @@ def _relative(word: str) -> str:
 
 
 def _record(run: str, argv: Sequence[str], preset: str, shard: str, facts: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "run": run,
-        "argv": [_relative(word) for word in argv],
-        "preset": preset,
-        "seed": SEED,
-        "shard": shard,
-        "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "before": facts,
-        "machine_key": facts["machine_key"],
-        "package_version": facts.get("package_version"),
-        **Repository().record(),
-    }
+    made = {"run": run, "argv": [_relative(word) for word in argv], "preset": preset, "shard": shard, "seed": SEED}
+    made |= {"before": facts, "machine_key": facts["machine_key"], "package_version": facts.get("package_version")}
+    return made | {"utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())} | Repository().record()
 
 
 def split(

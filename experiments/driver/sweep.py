@@ -31,12 +31,9 @@ UNMEASURED = {"repetition": 0, "iterations": 0}  # cells of the only row of a po
 
 def legible(cells: Mapping[str, Any]) -> dict[str, Any]:
     """`cells` of a record without numeric cells that readers of rows would reject."""
-    return {
-        name: value
-        for name, value in cells.items()
-        if (name not in FLOATS or is_number(value))
-        and (name not in INTEGERS or (is_number(value) and value == int(value)))
-    }
+    numbers = {*FLOATS, *INTEGERS}
+    kept = {name: value for name, value in cells.items() if name not in numbers or is_number(value)}
+    return {name: value for name, value in kept.items() if name not in INTEGERS or value == int(value)}
 
 
 @dataclass
@@ -248,15 +245,8 @@ class Sweep:
 
     def _common(self, unit: Unit, params: str) -> dict[str, Any]:
         """The cells that are known without a measurement."""
-        problem = unit.problem
-        return {
-            "run": self.run,
-            "experiment": unit.experiment,
-            "machine_key": str(self.record["before"]["machine_key"]),
-            "family": unit.variant.family,
-            "backend": unit.variant.backend,
-            **unit.cells(params, self.preset_name),
-            "fmas": problem.fmas,
-            "bytes": problem.bytes(8 if unit.precision == "fp64" else 4),
-            "seed": SEED,
-        }
+        key = str(self.record["before"]["machine_key"])
+        run = {"run": self.run, "experiment": unit.experiment, "machine_key": key, "seed": SEED}
+        work = {"fmas": unit.problem.fmas, "bytes": unit.problem.bytes(8 if unit.precision == "fp64" else 4)}
+        variant = {"family": unit.variant.family, "backend": unit.variant.backend}
+        return {**run, **work, **variant, **unit.cells(params, self.preset_name)}

@@ -85,12 +85,8 @@ Compute = Callable[[Context], int]
 
 def parse(experiment: str, description: str, argv: Sequence[str] | None) -> argparse.Namespace:
     module = f"experiments.inputs.{experiment.partition('-')[2]}"
-    parser = Parser(
-        prog=f"python3 -m {module}",
-        description=description,
-        allow_abbrev=False,
-        epilog=f"example: python3 -m {module} --preset smoke --variants cpu_fft",
-    )
+    example = f"example: python3 -m {module} --preset smoke --variants cpu_fft"
+    parser = Parser(prog=f"python3 -m {module}", description=description, allow_abbrev=False, epilog=example)
     add = parser.add_argument
     add("--preset", choices=PRESETS, default="quick", help="how many cases are computed (default: quick)")
     variants_help = "ids of variants, comma-separated (default: the fastest ones, see experiments/inputs/README.md)"

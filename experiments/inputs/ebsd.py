@@ -240,7 +240,6 @@ def compute(context: common.Context) -> int:
     key = common.resume_key(context, {"nickel": facts["sha256"] or "synthetic"})
     if common.is_done(context, key):
         return 0
-    layout, _ = LAYOUTS[context.preset]
     both = (nickel_tiles(stack, facts, context.seed), synthetic_tiles(context.preset, context.seed))
     jobs = common.choose_jobs(context, [tiles.request for tiles in both], definition=True)
     rows: list[dict[str, Any]] = []

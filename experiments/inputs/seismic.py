@@ -117,12 +117,8 @@ def judge(truth: Truth, shifts: np.ndarray, values: np.ndarray, bound: float) ->
     differ = np.flatnonzero(reported != (truth.scores >= threshold))
     wrong = differ[np.abs(truth.scores[differ] - threshold) > bound]
     errors = np.abs(values.astype(np.float64) - truth.scores[shifts])
-    return {
-        "differ": differ.size,
-        "wrong": wrong.size + int((~(errors <= bound)).sum()),
-        "max_error": float(errors.max(initial=0.0)),
-        "first_wrong": int(wrong[0]) if wrong.size else -1,
-    }
+    first, count = int(wrong[0]) if wrong.size else -1, wrong.size + int((~(errors <= bound)).sum())
+    return {"differ": differ.size, "wrong": count, "max_error": float(errors.max(initial=0.0)), "first_wrong": first}
 
 
 def false_events(case: Case, shifts: np.ndarray) -> int:
@@ -158,8 +154,11 @@ def compute(context: common.Context) -> int:
     jobs = choose(context, case.request)
     truths = find_truth(case)
     rows: list[dict[str, Any]] = []
-    measured = tqdm(jobs, desc=EXPERIMENT, unit="variant", disable=None, leave=False)
-    results = [_measure(context, job, case, truths, rows) for job in measured]
+    results = []
+    for job in tqdm(jobs, desc=EXPERIMENT, unit="variant", disable=None, leave=False):
+        own_rows, result = _measure(context, job, case, truths)
+        rows += own_rows
+        results.append(result)
     failed = [one for one in results if one["wrong"] or one["missed"]]
     summary = _summary(case, truths, results, whole=case.signal.shape[1] <= quiet.size // CHANNELS)
     mistakes = [
@@ -199,9 +198,9 @@ def _summary(case: Case, truths: list[Truth], results: list[dict[str, Any]], who
 
 
 def _measure(
-    context: common.Context, job: Job, case: Case, truths: list[Truth], rows: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """Runs a job twice and times the second run. Appends a row for each template and planted event."""
+    context: common.Context, job: Job, case: Case, truths: list[Truth]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Runs a job twice and times the second run: a row for each template and planted event, and the result."""
     scalar = scalar_type(job.precision)
     left: NDArray[Any] = case.templates.astype(scalar)
     right: NDArray[Any] = case.signal[np.newaxis].astype(scalar)
@@ -209,35 +208,30 @@ def _measure(
     if found.dtype != DETECTION:
         raise LibraryError(f"{job.variant}: returns {found.dtype}, no detections")
     bound = bound_of(job.precision)
-    total: dict[str, Any] = {"differ": 0, "wrong": 0, "max_error": 0.0, "first_wrong": ""}
-    false = required = hits = 0
+    rows: list[dict[str, Any]] = []
+    verdicts, false = [], 0
     point = {"dataset": datasets.SEISMOGRAMS.name, "substituted": 0}
     point |= {"variant": job.variant, "precision": job.precision}
     for number, truth in enumerate(truths):
         own = np.sort(found[found["pair"] == number], order="sx")
-        verdict = judge(truth, own["sx"], own["value"], bound)
-        total["differ"] += verdict["differ"]
-        total["wrong"] += verdict["wrong"]
-        total["max_error"] = max(total["max_error"], verdict["max_error"])
-        if verdict["first_wrong"] >= 0 and not total["first_wrong"]:
-            total["first_wrong"] = f"template {number} sx={verdict['first_wrong']}"
+        verdicts.append(judge(truth, own["sx"], own["value"], bound))
         false += false_events(case, own["sx"])
         values = dict(zip(own["sx"].tolist(), own["value"].tolist()))
         for event, (place, amplitude) in enumerate(zip(case.places, case.amplitudes)):
             shift = int(place + case.offsets[number])
             score = float(truth.scores[shift])
             mads, value = float(truth.mads(score)), values.get(shift)
-            must = mads >= REQUIRED
-            required += must
-            hits += must and value is not None
             planted_at = {"template": number, "event": event, "amplitude": float(amplitude), "known_sx": shift}
-            scored = {"mads": mads, "score": score, "found": int(value is not None), "required": int(must)}
+            scored = {"mads": mads, "score": score, "found": int(value is not None), "required": int(mads >= REQUIRED)}
             returned = {} if value is None else {"value": value, "error": abs(value - score)}
             rows.append({**point, **planted_at, **scored, **returned})
-    planted = len(truths) * len(case.places)
-    counts = {"planted": planted, "required": required, "found": hits, "missed": required - hits, "false_events": false}
+    firsts = [f"template {i} sx={one['first_wrong']}" for i, one in enumerate(verdicts) if one["first_wrong"] >= 0]
+    total = {name: sum(one[name] for one in verdicts) for name in ("differ", "wrong")}
+    total |= {"max_error": max(one["max_error"] for one in verdicts), "first_wrong": (firsts or [""])[0]}
+    required, hits = (sum(row["required"] and row[name] for row in rows) for name in ("required", "found"))
+    counts = {"planted": len(rows), "required": required, "found": hits, "missed": required - hits}
     timed = {"seconds": seconds, "bound": bound, "detections": len(found)}
-    return {**context.entry_of(job), **timed, **total, **counts}
+    return rows, {**context.entry_of(job), **timed, **total, **counts, "false_events": false}
 
 
 def _previews(case: Case, truths: list[Truth]) -> dict[str, Any]:

@@ -135,8 +135,7 @@ def compute(context: common.Context) -> int:
                 rows.append({**place, "params": job.params, "frame": frame, **known, **one})
             errors = np.array([one["error"] for one in job_rows])
             rms = float(np.sqrt(np.mean(errors**2)))
-            # The first call plans.
-            seconds = float(np.median([one["seconds"] for one in job_rows[1:]]))
+            seconds = float(np.median([one["seconds"] for one in job_rows[1:]]))  # the first call plans
             point = {"case": case, "variant": job.variant, "params": job.params, "precision": job.precision}
             own = {"frames": len(job_rows), "rms": rms, "largest": float(errors.max()), "tolerance": tolerance}
             variants.append({**point, **own, "frames_per_second": 1 / seconds})

@@ -127,17 +127,12 @@ def peer(frames: Frames, setting: Setting) -> tuple[np.ndarray, np.ndarray, floa
     except ImportError:
         return "openpiv cannot be imported"
     whole = [frame.astype(np.int32) for frame in frames]
+    size = {"window_size": setting.window, "overlap": setting.window // 2, "search_area_size": setting.window}
+    method = {"correlation_method": METHODS[setting.boundary], "normalized_correlation": False}
+    method["sig2noise_method"] = "peak2peak"
     for _ in range(ROUNDS):  # its first call takes twice as long
         start = time.perf_counter()
-        right, down, _ = pyprocess.extended_search_area_piv(
-            *whole,
-            window_size=setting.window,
-            overlap=setting.window // 2,
-            search_area_size=setting.window,
-            sig2noise_method="peak2peak",
-            correlation_method=METHODS[setting.boundary],
-            normalized_correlation=False,
-        )
+        right, down, _ = pyprocess.extended_search_area_piv(*whole, **size, **method)
         seconds = time.perf_counter() - start
     return down, right, seconds
 

@@ -178,12 +178,9 @@ def check_sets(results: Path) -> list[str]:
     sentences = []
     for key, record in records.items():
         own = _sentences(key, labels, asked[key], counts, fitting, peaks)
-        record["imported"]["guard"] = {
-            "with": sorted(records),
-            "impossible": counts[key][labels[key]],
-            "sentences": own,
-            "behaves_like": fitting[key] if fitting and fitting[key] != labels[key] else None,
-        }
+        like = fitting[key] if fitting and fitting[key] != labels[key] else None
+        found = {"impossible": counts[key][labels[key]], "sentences": own, "behaves_like": like}
+        record["imported"]["guard"] = {"with": sorted(records), **found}
         store.write_json(results / "published" / key / "runs.json", [record])
         sentences += own
     return sentences

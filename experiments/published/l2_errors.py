@@ -24,7 +24,6 @@ EPILOG = """example:
 Exit code: 0 when no row is above its bound; 1 when one is, each point of such rows in a line; 2 for a mistake in the
 request. `error / bound` is said of the row that comes nearest."""
 
-DOUBLE = ROUNDOFF["fp64"]
 SYSTEMATIC = ("offset", "alternating", "constant")  # inputs whose rounding errors have one sign
 
 
@@ -44,7 +43,7 @@ def l2_bound(row: Row) -> float:
         return ((0.5 * terms if row["input"] in SYSTEMATIC else 0.8 * math.sqrt(terms)) + 4.0) * unit
 
     own = (1.2 * max(1.0, math.log2(points)) + 4.0) * roundoff if is_transform(row["variant"]) else sums(roundoff)
-    return (1.0 + 8.0 / math.sqrt(outputs)) * (own + sums(DOUBLE))
+    return (1.0 + 8.0 / math.sqrt(outputs)) * (own + sums(ROUNDOFF["fp64"]))
 
 
 def is_transform(variant: str) -> bool:

@@ -140,8 +140,6 @@ def publish(
     """Writes the published files of the named experiments, after all checks, and returns their paths. With `add`,
     published rows of points that the local set lacks stay."""
     files: dict[Path, bytes] = {}
-    record_path = published / "runs.json"
-
     published_runs = run_records(published, refuse)
     by_place = {(run.get("experiment", ""), run["run"]): run for run in published_runs}
     published_rows = every_row(published, published_runs, warn, refuse) if add else []
@@ -178,7 +176,7 @@ def publish(
         raise UserError(f"{local}: holds nothing to publish; run an experiment first")
     if by_place:
         text = json.dumps([by_place[place] for place in sorted(by_place)], indent=1, sort_keys=True)
-        files[record_path] = (text + "\n").encode()
+        files[published / "runs.json"] = (text + "\n").encode()
     for path, data in files.items():
         store.write_atomic(path, data)
     table = measured.write(published)
