@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from built_library import built_library
 
 from xcorr.fields import Fields
 from xcorr.problem import Problem
 
 registration = pytest.importorskip("skimage.registration")
-
-
-@pytest.fixture(scope="module")
-def library():
-    return built_library()
 
 
 def shifted(image: np.ndarray, by: tuple[float, float]) -> np.ndarray:

@@ -15,11 +15,6 @@ from xcorr.problem import Problem
 METHODS = ("definition", "fft")
 
 
-@pytest.fixture(scope="module")
-def library():
-    return built_library()
-
-
 def random_inputs(request, seed=0):
     rng = np.random.default_rng(seed)
     return (rng.normal(size=(request.lefts, *request.left)), rng.normal(size=(request.rights, *request.right)))

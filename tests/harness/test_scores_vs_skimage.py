@@ -5,16 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.signal
-from built_library import built_library
 
 from xcorr.problem import Problem
 
 METHODS = ("definition", "fft")
-
-
-@pytest.fixture(scope="module")
-def library():
-    return built_library()
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from built_library import built_library
 
 from xcorr.problem import Problem
 
@@ -15,11 +14,6 @@ CASES = {
     "moon": ("moon", (200, 210, 64, 64)),
     "camera": ("camera", (20, 300, 16, 24)),  # sky: windows whose mean is far from that of the frame
 }
-
-
-@pytest.fixture(scope="module")
-def library():
-    return built_library()
 
 
 @pytest.fixture(scope="module")

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import numpy as np
 import pytest
 import scipy.signal
-from built_library import built_library
 from gpu_library import DEVICE, GpuLibrary
 
 from xcorr.choice import auto, fft_range
 from xcorr.choice.auto import Auto
-from xcorr.commands import correlate
 from xcorr.errors import LibraryError
 from xcorr.native.arrays import Windows
 from xcorr.problem import Problem
 
 VALID = {"window": "valid", "result": "peak"}
-
-
-@pytest.fixture(scope="module")
-def library():
-    return built_library()
+PEAK = "--window valid --score zncc --result peak"
 
 
 @pytest.fixture
@@ -42,6 +33,11 @@ def offset_frames(rng):
     floats = 1e6 + 0.01 * rng.normal(size=(40, 48))
     integers = 20_000_000 + rng.integers(-3, 4, (40, 48))
     return [floats, integers.astype(np.int32), integers.astype(np.uint32), integers.astype(np.int64), 10**15 + integers]
+
+
+def plateaus(rng, height):
+    """A frame whose left half is at 0, and its right half at `height`."""
+    return np.where(np.arange(48) < 24, 0.0, height) + 0.01 * rng.normal(size=(40, 48))
 
 
 def request_of(frame, size=(8, 8), **fields):
@@ -71,21 +67,18 @@ def test_covariance_and_phase_keep_the_digits(library, rng):
         (found,) = library.correlate(problem, frame, moved, variant="cpu_fft")
         assert (found["sy"], found["sx"]) == (5, -7)
     assert found["value"] == pytest.approx(1, abs=0.01)
-    (same,) = library.correlate(
-        request_of(frame, frame.shape, score="covariance", same="yes", window="full"), frame, variant="cpu_fft"
-    )
+    problem = request_of(frame, frame.shape, score="covariance", same="yes", window="full")
+    (same,) = library.correlate(problem, frame, variant="cpu_fft")
     assert (same["sy"], same["sx"]) == (0, 0) and same["value"] == pytest.approx(frame.var() * frame.size, rel=1e-4)
 
 
 def test_windows_of_a_frame_have_one_pivot(library, rng):
     frame = offset_frames(rng)[0]
     offsets = np.array([0, 10 * 48 + 3, 20 * 48 + 30])
-    problem = Problem(
-        "n-to-mn", (16, 16), (16, 16), 3, 3, score="zncc", views="windows", window="sy:-2..2,sx:-2..2", result="peak"
-    )
-    found = library.correlate(
-        problem, Windows(frame, offsets), Windows(np.roll(frame, (1, 2), (0, 1)), offsets), variant="cpu_definition"
-    )
+    fields = {"score": "zncc", "views": "windows", "result": "peak"}
+    problem = Problem("n-to-mn", (16, 16), (16, 16), 3, 3, "sy:-2..2,sx:-2..2", **fields)
+    sides = (Windows(one, offsets) for one in (frame, np.roll(frame, (1, 2), (0, 1))))
+    found = library.correlate(problem, *sides, variant="cpu_definition")
     assert found["sy"].tolist()[1:] == [1, 1] and found["sx"].tolist()[1:] == [2, 2]
     np.testing.assert_allclose(found["value"][1:], 1, rtol=1e-5)
 
@@ -104,7 +97,7 @@ def test_what_lies_beneath_a_mask_does_not_count(library, rng):
 
 
 def test_auto_takes_fp64_where_float32_has_too_few_digits(library, chooser, rng):
-    frame = np.where(np.arange(48) < 24, 0.0, 1e4) + 0.01 * rng.normal(size=(40, 48))
+    frame = plateaus(rng, 1e4)
     problem = request_of(frame, score="zncc")
     for y, x in ((10, 30), (10, 3)):
         template = frame[y : y + 8, x : x + 8]
@@ -124,7 +117,7 @@ def test_auto_takes_fp64_where_float32_has_too_few_digits(library, chooser, rng)
 
 
 def test_windows_that_score_0_in_any_precision_are_told(chooser, rng):
-    frame = np.where(np.arange(48) < 24, 0.0, 1e6) + 0.01 * rng.normal(size=(40, 48))
+    frame = plateaus(rng, 1e6)
     choice = chooser.choose_for(request_of(frame, score="zncc"), frame[10:18, 30:38], frame)
     assert "score 0 in any precision" in choice.warning
 
@@ -192,47 +185,33 @@ def test_auto_on_a_gpu_says_what_phase_loses_beside_an_outlier(library, rng):
     assert "no variant by definition computes it" in choice.warning
 
 
-@pytest.mark.parametrize(
-    "options, taken", [([], "fp64"), (["--precision", "fp32"], "fp32"), (["--variant", "cpu_fft"], "fp32")]
-)
-def test_the_command_says_in_one_line_what_float32_costs(library, rng, save, capsys, options, taken):
-    frame = np.where(np.arange(48) < 24, 0.0, 1e4) + 0.01 * rng.normal(size=(40, 48))
-    paths = [save("t.npy", frame[10:18, 30:38]), save("f.npy", frame)]
-    assert correlate.main([*paths, "--window", "valid", "--score", "zncc", "--result", "peak", *options], library) == 0
-    out, err = capsys.readouterr()
+@pytest.mark.parametrize("options, taken", [("", "fp64"), ("--precision fp32", "fp32"), ("--variant cpu_fft", "fp32")])
+def test_the_command_says_in_one_line_what_float32_costs(library, rng, save, xcorr, options, taken):
+    frame = plateaus(rng, 1e4)
+    out, err = xcorr(library, save("t.npy", frame[10:18, 30:38]), save("f.npy", frame), PEAK, options)
     assert f" {taken}, score zncc" in err
     said = [line for line in err.splitlines() if "rounding to float32 changes a window" in line]
     assert len(said) == 1 and said[0].startswith("warning: " if taken == "fp32" else "auto: ")
     if taken == "fp64":
-        (line,) = csv.DictReader(io.StringIO(out))
-        assert (line["sy"], line["sx"]) == ("10", "30") and float(line["value"]) == pytest.approx(1, abs=1e-5)
+        (line,) = out.splitlines()[1:]
+        sy, sx, value = line.split(",")[3:6]
+        assert (sy, sx) == ("10", "30") and float(value) == pytest.approx(1, abs=1e-5)
 
 
-def test_the_command_finds_patterns_on_offsets_and_ignores_what_is_masked(library, rng, save, capsys):
+def test_the_command_finds_patterns_on_offsets_and_ignores_what_is_masked(library, rng, save, xcorr):
     for frame in offset_frames(rng):
         options = []
         template = frame[10:18, 20:28].copy()
         if frame.dtype.kind == "f":
             frame[:, :4] = np.nan
             options = ["--mask-right", save("m.npy", np.isfinite(frame))]
-        words = [
-            save("t.npy", template),
-            save("f.npy", frame),
-            "--window",
-            "valid",
-            "--score",
-            "zncc",
-            "--result",
-            "peak",
-        ]
-        assert correlate.main([*words, *options, "--quiet"], library) == 0
-        out, err = capsys.readouterr()
-        (line,) = csv.DictReader(io.StringIO(out))
-        assert (line["sy"], line["sx"]) == ("10", "20") and not err
+        out, err = xcorr(library, save("t.npy", template), save("f.npy", frame), PEAK, *options, "--quiet")
+        (line,) = out.splitlines()[1:]
+        assert line.split(",")[3:5] == ["10", "20"] and not err
 
 
 def test_nothing_feasible_in_fp64_is_said(chooser, rng, monkeypatch):
     monkeypatch.setattr(auto, "FEASIBLE_US", 0.0)
-    frame = np.where(np.arange(48) < 24, 0.0, 1e4) + 0.01 * rng.normal(size=(40, 48))
+    frame = plateaus(rng, 1e4)
     choice = chooser.choose_for(request_of(frame, score="zncc"), frame[10:18, 30:38], frame)
     assert choice.precision == "fp32" and "compute in fp64" in choice.warning

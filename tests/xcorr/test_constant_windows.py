@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from built_library import built_library
 from numpy.lib.stride_tricks import sliding_window_view
 
 from xcorr.problem import Problem
@@ -15,11 +14,6 @@ REQUEST = {
     score: Problem("one-to-one", (16, 16), (80, 80), 1, 1, "valid", score=score) for score in ("zncc:0.3", "ncc:0.3")
 }
 PEAK = Problem("one-to-one", (16, 16), (80, 80), 1, 1, "valid", score="zncc:0.3", result="peak")
-
-
-@pytest.fixture(scope="module")
-def library():
-    return built_library()
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,6 @@ surface is made; elsewhere by surfaces, which the library reduces."""
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +10,12 @@ import pytest
 from scipy_library import ScipyLibrary, scipy_correlation
 
 from xcorr import results
-from xcorr.choice import table
+from xcorr.choice import table as times
 from xcorr.commands import correlate
 from xcorr.native import stream
 from xcorr.problem import Problem
 
+PEAK = "--result peak --chunk-mib 2"
 SIDE, TILES, PATTERNS = 48, 4, 40  # a surface of 95 x 95 has 36 KB, a matrix 9 KB, a record 32 bytes
 
 
@@ -47,50 +46,42 @@ class Library(ScipyLibrary):
 
 
 @pytest.fixture
-def arrays(tmp_path):
+def arrays(save):
     """Files of tiles and of patterns, which are the tiles turned round by (3, -5)."""
-    rng = np.random.default_rng(4)
-    tiles = rng.standard_normal((TILES, SIDE, SIDE)).astype(np.float32)
+    tiles = np.random.default_rng(4).standard_normal((TILES, SIDE, SIDE)).astype(np.float32)
     moved = np.repeat(np.roll(tiles, (3, -5), (1, 2)), PATTERNS, axis=0)
-    np.save(tmp_path / "tiles.npy", tiles)
-    np.save(tmp_path / "patterns.npy", moved)
-    return [str(tmp_path / "tiles.npy"), str(tmp_path / "patterns.npy"), "--form", "n-to-mn", "--right-order", "tile"]
+    return save("tiles.npy", tiles), save("patterns.npy", moved), "--form n-to-mn --right-order tile"
 
 
-def run(library, capsys, *words):
-    assert correlate.main([*words, "--quiet"], library) == 0
-    return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-
-
-def test_records_bound_the_memory_of_a_variant_that_writes_them(arrays, capsys):
+def test_records_bound_the_memory_of_a_variant_that_writes_them(arrays, table):
     library = Library()
-    lines = run(library, capsys, *arrays, "--variant", "cpu_peak", "--result", "peak", "--chunk-mib", "2")
+    lines = table(library, *arrays, "--variant cpu_peak", PEAK)
     assert [(one["sy"], one["sx"]) for one in lines] == [("3", "-5")] * (TILES * PATTERNS)
     assert len(library.calls) == 1, "1.5 MB of matrices and 5 KB of records; its surfaces would be 5.8 MB"
     ((problem, _, out),) = library.calls
     assert problem.fields.result == "peak" and out is None, "no surface is asked for or made"
 
 
-def test_surfaces_bound_the_memory_of_a_variant_whose_surfaces_are_reduced(arrays, capsys):
+def test_surfaces_bound_the_memory_of_a_variant_whose_surfaces_are_reduced(arrays, table):
     library = Library()
-    lines = run(library, capsys, *arrays, "--variant", "cpu_fft", "--result", "peak", "--chunk-mib", "2")
+    lines = table(library, *arrays, "--variant cpu_fft", PEAK)
     assert len(lines) == TILES * PATTERNS and len(library.calls) == 4
     assert all(problem.rights <= (2 << 20) // (4 * 95 * 95) for problem, _, _ in library.calls)
 
 
-def test_auto_is_asked_for_the_chunk_that_its_choice_allows(arrays, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "SHIPPED", tmp_path / "empty.json")
-    table.SHIPPED.write_text("[]")
+def test_auto_is_asked_for_the_chunk_that_its_choice_allows(arrays, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(times, "SHIPPED", tmp_path / "empty.json")
+    times.SHIPPED.write_text("[]")
     library = Library()
-    run(library, capsys, *arrays, "--result", "peak", "--chunk-mib", "2")
+    table(library, *arrays, PEAK)
     assert [variant for _, variant, _ in library.calls] == ["cpu_peak"]
     library = Library()
     library.refuses = {"cpu_peak": "not here"}
-    run(library, capsys, *arrays, "--result", "peak", "--chunk-mib", "2")
+    table(library, *arrays, PEAK)
     assert len(library.calls) == 4 and {variant for _, variant, _ in library.calls} <= {"cpu_fft", "cpu_row_streaming"}
 
 
-def test_memory_that_is_refused_is_that_of_records_where_no_surface_is_made(arrays, capsys, monkeypatch):
+def test_memory_that_is_refused_is_that_of_records_where_no_surface_is_made(arrays, table, monkeypatch):
     told = []
 
     def note(what, parts):
@@ -98,7 +89,7 @@ def test_memory_that_is_refused_is_that_of_records_where_no_surface_is_made(arra
 
     monkeypatch.setattr(correlate, "check_memory", note)
     for variant in ("cpu_peak", "cpu_fft"):
-        run(Library(), capsys, *arrays, "--variant", variant, "--result", "peak", "--chunk-mib", "2")
+        table(Library(), *arrays, f"--variant {variant}", PEAK)
     assert told == [TILES * PATTERNS * 32, PATTERNS * 4 * 95 * 95]
 
 

@@ -6,11 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from built_library import built_library
 from scipy_library import ScipyLibrary, scipy_correlation
 
 from xcorr.choice import auto, fft_range, table
-from xcorr.commands import correlate
 from xcorr.problem import Problem
 
 RNG = np.random.default_rng(14)
@@ -100,56 +98,48 @@ def fast_fft(monkeypatch):
     return ScipyLibrary()
 
 
-def test_auto_takes_a_definition_where_an_outlier_costs_the_fft_the_small_outputs(save, fast_fft, capsys):
+def test_auto_takes_a_definition_where_an_outlier_costs_the_fft_the_small_outputs(save, fast_fft, xcorr):
     left, right = save("l.npy", uniform(1, 128)), save("r.npy", uniform(1, 128))
     wide = save("w.npy", with_outlier(uniform(1, 128), 1e12))
-    assert correlate.main([left, right], fast_fft) == 0
-    assert fast_fft.calls.pop()[1] == "cpu_fft" and "no FFT" not in capsys.readouterr().err
-    assert correlate.main([wide, right], fast_fft) == 0
+    err = xcorr(fast_fft, left, right).err
+    assert fast_fft.calls.pop()[1] == "cpu_fft" and "no FFT" not in err
+    err = xcorr(fast_fft, wide, right).err
     assert fast_fft.calls.pop()[1] == "cpu_definition"
-    said = [line for line in capsys.readouterr().err.splitlines() if "no FFT" in line]
-    assert (
-        len(said) == 1 and said[0].startswith("auto: cpu_definition threads=all: ") and "of a typical output" in said[0]
-    )
+    (said,) = (line for line in err.splitlines() if "no FFT" in line)
+    assert said.startswith("auto: cpu_definition threads=all: ") and "of a typical output" in said
 
 
-@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
-def test_auto_keeps_the_fft_where_no_definition_is_feasible_and_says_so(save, fast_fft, capsys, monkeypatch, quiet):
+@pytest.mark.parametrize("quiet", ["", "--quiet"])
+def test_auto_keeps_the_fft_where_no_definition_is_feasible_and_says_so(save, fast_fft, xcorr, monkeypatch, quiet):
     wide, right = save("w.npy", with_outlier(uniform(1, 128), 1e12)), save("r.npy", uniform(1, 128))
     monkeypatch.setattr(auto, "FEASIBLE_US", 8e5)
-    assert correlate.main([wide, right, *quiet], fast_fft) == 0
+    err = xcorr(fast_fft, wide, right, quiet).err
     assert fast_fft.calls.pop()[1] == "cpu_fft"
-    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
-    assert len(said) == 1 and said[0].startswith("warning: cpu_fft: the error of an FFT may reach")
-    assert "no variant by definition computes it within" in said[0]
+    (said,) = (line for line in err.splitlines() if line.startswith("warning: "))
+    assert said.startswith("warning: cpu_fft: the error of an FFT may reach")
+    assert "no variant by definition computes it within" in said
     fast_fft.refuses = dict.fromkeys(("cpu_definition", "cpu_row_streaming"), "no")
     monkeypatch.undo()
-    assert correlate.main([wide, right, *quiet], fast_fft) == 0 and fast_fft.calls.pop()[1] == "cpu_fft"
-    assert "warning: cpu_fft: " in capsys.readouterr().err
+    assert "warning: cpu_fft: " in xcorr(fast_fft, wide, right, quiet).err
+    assert fast_fft.calls.pop()[1] == "cpu_fft"
 
 
-def test_the_users_own_fft_stays_and_says_so(save, fast_fft, capsys):
+def test_the_users_own_fft_stays_and_says_so(save, fast_fft, xcorr):
     wide, right = save("w.npy", with_outlier(uniform(1, 128), 1e12)), save("r.npy", uniform(1, 128))
     for variant, warned in (("cpu_fft", 1), ("cpu_definition", 0)):
-        assert correlate.main([wide, right, "--variant", variant], fast_fft) == 0
+        err = xcorr(fast_fft, wide, right, "--variant", variant).err
         assert fast_fft.calls.pop()[1] == variant
-        assert capsys.readouterr().err.count("warning: ") == warned
+        assert err.count("warning: ") == warned
 
 
-def test_the_outputs_of_auto_are_right_beside_an_outlier(save, tmp_path):
+def test_the_outputs_of_auto_are_right_beside_an_outlier(save, tmp_path, library, xcorr):
     """In the built library, an outlier of 1e12 in 128 x 128: an FFT errs by thousands of typical outputs."""
-    library = built_library()
     left, right = with_outlier(uniform(1, 128), 1e12).astype(np.float32), uniform(1, 128).astype(np.float32)
     truth = scipy_exact(left, right)
     errors = {}
     for variant in ("auto", "cpu_fft"):
         out = tmp_path / f"{variant}.npy"
-        assert (
-            correlate.main(
-                [save("l.npy", left), save("r.npy", right), "--variant", variant, "--output", str(out)], library
-            )
-            == 0
-        )
+        xcorr(library, save("l.npy", left), save("r.npy", right), f"--variant {variant} --output", out)
         errors[variant] = np.median(np.abs(np.load(out) - truth) / np.maximum(np.abs(truth), 1))
     assert errors["auto"] < 1e-5 and errors["cpu_fft"] > 1, errors
 
@@ -164,12 +154,11 @@ def scipy_exact(left, right):
     return sums + scipy_correlation(square(128), rest, right)
 
 
-def test_outputs_are_finite_where_the_definition_is(save, tmp_path):
-    library = built_library()
+def test_outputs_are_finite_where_the_definition_is(save, tmp_path, library, xcorr):
     left, right = np.full((1, 8, 8), 1.0), np.full((1, 8, 8), 1e18)
     left[0, 3, 3] = 1e20
     left[0] *= 1e-2
     left[0, 0, 0] = 1e18
     out = tmp_path / "o.npy"
-    assert correlate.main([save("l.npy", left), save("r.npy", right), "--output", str(out)], library) == 0
+    xcorr(library, save("l.npy", left), save("r.npy", right), "--output", out)
     assert np.isfinite(np.load(out)).all()

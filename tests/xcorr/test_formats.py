@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+import struct
 import sys
 import zipfile
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from built_library import built_library
 from PIL import Image
 from scipy_library import ScipyLibrary, refused
 
@@ -34,19 +34,13 @@ def told(path) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "array"),
-    [
-        ("a.png", EIGHT),
-        ("a.PNG", GREY),
-        ("bits.png", GREY > 30000),
-        ("a.tif", EIGHT),
-        ("deep.tiff", GREY),
-        ("real.tif", REAL),
-        ("signed.tif", WHOLE),
-    ],
-)
-def test_images_keep_their_values(tmp_path, name, array):
+IMAGES = {"a.png": EIGHT, "a.PNG": GREY, "bits.png": GREY > 30000}
+IMAGES |= {"a.tif": EIGHT, "deep.tiff": GREY, "real.tif": REAL, "signed.tif": WHOLE}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_images_keep_their_values(tmp_path, name):
+    array = IMAGES[name]
     Image.fromarray(array).save(tmp_path / name)
     found = read(tmp_path / name)
     assert found.dtype == array.dtype
@@ -59,13 +53,9 @@ def tiff(path, pixels: np.ndarray, sample_format: int) -> None:
     bits, data = 8 * pixels.dtype.itemsize, pixels.tobytes()
     tags = [(256, cols), (257, rows), (258, bits), (259, 1), (262, 1), (273, 8), (277, 1), (278, rows)]
     tags += [(279, len(data)), (339, sample_format)]
-    order = "little"
-    entries = b"".join(
-        tag.to_bytes(2, order) + (4).to_bytes(2, order) + (1).to_bytes(4, order) + value.to_bytes(4, order)
-        for tag, value in tags
-    )
-    start = (8 + len(data)).to_bytes(4, order)
-    path.write_bytes(b"II*\0" + start + data + len(tags).to_bytes(2, order) + entries + bytes(4))
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags)
+    head = struct.pack("<4sI", b"II*\0", 8 + len(data))
+    path.write_bytes(head + data + struct.pack("<H", len(tags)) + entries + bytes(4))
 
 
 def test_a_tiff_of_32_bits_without_sign_keeps_them(tmp_path):
@@ -102,11 +92,11 @@ def test_pages_of_a_tiff_are_a_stack(tmp_path):
     assert "several sizes or types" in told(tmp_path / "b.tif")
 
 
+COLOURS = {".png": "RGB RGBA LA P", ".tif": "RGB RGBA LA P CMYK", ".jpg": "RGB CMYK"}
+
+
 @pytest.mark.parametrize(
-    ("suffix", "mode"),
-    [(".png", mode) for mode in ("RGB", "RGBA", "LA", "P")]
-    + [(".tif", mode) for mode in ("RGB", "RGBA", "LA", "P", "CMYK")]
-    + [(".jpg", mode) for mode in ("RGB", "CMYK")],
+    ("suffix", "mode"), [(suffix, mode) for suffix, modes in COLOURS.items() for mode in modes.split()]
 )
 def test_colours_are_refused_with_the_command_that_converts(tmp_path, monkeypatch, suffix, mode):
     monkeypatch.chdir(tmp_path)
@@ -167,14 +157,10 @@ def test_arrays_of_an_npz(tmp_path, monkeypatch, save):
     monkeypatch.chdir(tmp_path)
     save("one.npz", frames=REAL)
     save("two.npz", left=REAL, right=np.asfortranarray(GREY.T), row=np.arange(5.0), text=np.array(["a"]))
-    for name, array in (
-        ("one.npz", REAL),
-        ("one.npz:frames", REAL),
-        ("two.npz:left", REAL),
-        ("two.npz:right", GREY.T),
-        ("two.npz:row", np.arange(5.0)[np.newaxis]),
-    ):
-        np.testing.assert_array_equal(read(name), array)
+    for name in ("one.npz", "one.npz:frames", "two.npz:left"):
+        np.testing.assert_array_equal(read(name), REAL)
+    np.testing.assert_array_equal(read("two.npz:right"), GREY.T)
+    np.testing.assert_array_equal(read("two.npz:row"), np.arange(5.0)[np.newaxis])
     line = told("two.npz")
     assert "holds 4 arrays, 'left', 'right', 'row', 'text'; name one as two.npz:NAME" in line
     assert "no such array; did you mean left?" in told("two.npz:lefd")
@@ -210,84 +196,80 @@ def test_a_csv_is_a_matrix(tmp_path):
     path = tmp_path / "a.csv"
     np.savetxt(path, REAL, delimiter=",")
     np.testing.assert_array_equal(read(path).astype(np.float32), REAL)
-    path.write_bytes(b"\xef\xbb\xbf1,-2.5e3\r\n# a remark\r\n3,4\r\n")
-    np.testing.assert_array_equal(read(path), [[1, -2500], [3, 4]])
-    path.write_text("1,2,3\n")
-    np.testing.assert_array_equal(read(path), [[1, 2, 3]])
-    path.write_text("1\n2\n3\n")
-    np.testing.assert_array_equal(read(path), [[1], [2], [3]])
+    for content, matrix in {
+        b"\xef\xbb\xbf1,-2.5e3\r\n# a remark\r\n3,4\r\n": [[1, -2500], [3, 4]],
+        b"1,2,3\n": [[1, 2, 3]],
+        b"1\n2\n3\n": [[1], [2], [3]],
+    }.items():
+        path.write_bytes(content)
+        np.testing.assert_array_equal(read(path), matrix)
     path.write_text("1,nan\n")
     assert "nan at index [0, 1]" in told(path)
 
 
+NO_NUMBERS = (b"dy,dx\n1,2\n", b"1,2\n1,2,3\n", b"1,,2\n", b"1;2\n", bytes(range(128, 256)))
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
-    [
-        (b"", "holds no element"),
-        (b"\n\n\n", "holds no element"),
-        (b"dy,dx\n1,2\n", "not a table of numbers"),
-        (b"1,2\n1,2,3\n", "not a table of numbers"),
-        (b"1,,2\n", "not a table of numbers"),
-        (b"1;2\n", "not a table of numbers"),
-        (bytes(range(128, 256)), "not a table of numbers"),
-    ],
+    [(b"", "holds no element"), (b"\n\n\n", "holds no element")]
+    + [(content, "not a table of numbers") for content in NO_NUMBERS],
 )
 def test_wrong_csv_files(tmp_path, content, words):
     (tmp_path / "a.csv").write_bytes(content)
     assert words in told(tmp_path / "a.csv")
 
 
-def obspy_with(*traces: tuple[str, np.ndarray]) -> ModuleType:
-    """Stands in for ObsPy: what the reader asks of it."""
-    module = ModuleType("obspy")
-
-    def stream(path, format, headonly=False):
-        assert Path(path).exists() and format == "MSEED"
-        return [
-            SimpleNamespace(id=name, stats=SimpleNamespace(npts=len(data)), data=data[: 0 if headonly else None])
-            for name, data in traces
-        ]
-
-    module.read = stream
-    return module
-
-
-def test_traces_of_mseed(tmp_path, monkeypatch):
+@pytest.fixture
+def mseed(tmp_path, monkeypatch):
+    """A function that puts something in ObsPy's place, traces or its `read`; the path of a file that it reads."""
     path = tmp_path / "a.mseed"
     path.write_bytes(b"stands in")
+
+    def stands_in(*traces, read=None):
+        def stream(asked, format, headonly=False):
+            assert Path(asked) == path and format == "MSEED"
+            return [
+                SimpleNamespace(id=name, stats=SimpleNamespace(npts=len(data)), data=data[: 0 if headonly else None])
+                for name, data in traces
+            ]
+
+        monkeypatch.setitem(sys.modules, "obspy", SimpleNamespace(read=read or stream))
+        return path
+
+    return stands_in
+
+
+def test_traces_of_mseed(mseed, monkeypatch):
     z, n = np.arange(9, dtype=np.int32), np.linspace(0, 1, 7)
-    monkeypatch.setitem(sys.modules, "obspy", obspy_with(("BW.RJOB..EHZ", z)))
-    np.testing.assert_array_equal(read(path), z[np.newaxis])
-    monkeypatch.setitem(sys.modules, "obspy", obspy_with(("BW.RJOB..EHZ", z), ("BW.RJOB..EHN", n)))
+    vertical = "BW.RJOB..EHZ", z
+    np.testing.assert_array_equal(read(mseed(vertical)), z[np.newaxis])
+    path = mseed(vertical, ("BW.RJOB..EHN", n))
     np.testing.assert_array_equal(read(f"{path}:BW.RJOB..EHN"), n[np.newaxis])
     assert "holds 2 traces, 'BW.RJOB..EHZ', 'BW.RJOB..EHN'" in told(path)
-    monkeypatch.setitem(sys.modules, "obspy", obspy_with(("BW.RJOB..EHZ", z), ("BW.RJOB..EHZ", z)))
-    assert "has gaps" in told(path)
+    assert "has gaps" in told(mseed(vertical, vertical))
     monkeypatch.setattr(memory, "available_memory", lambda: 10)
-    monkeypatch.setitem(sys.modules, "obspy", obspy_with(("BW.RJOB..EHZ", z)))
-    assert "bytes of memory" in told(path)
+    assert "bytes of memory" in told(mseed(vertical))
 
 
-def test_without_obspy_a_line_says_how_to_get_it(tmp_path, monkeypatch):
-    (tmp_path / "a.mseed").write_bytes(b"")
+def test_without_obspy_a_line_says_how_to_get_it(mseed, monkeypatch):
+    path = mseed()
     monkeypatch.setitem(sys.modules, "obspy", None)
-    assert "pip install obspy" in told(tmp_path / "a.mseed")
+    assert "pip install obspy" in told(path)
 
 
-def test_what_obspy_raises_is_one_line(tmp_path, monkeypatch):
-    module = ModuleType("obspy")
-    module.read = lambda *_, **__: (_ for _ in ()).throw(TypeError("Unknown format\nfor file"))
-    monkeypatch.setitem(sys.modules, "obspy", module)
-    (tmp_path / "a.mseed").write_bytes(b"")
-    assert "cannot be read as MSEED: Unknown format; write it again" in told(tmp_path / "a.mseed")
+def test_what_obspy_raises_is_one_line(mseed):
+    def fails(*_, **__):
+        raise TypeError("Unknown format\nfor file")
+
+    assert "cannot be read as MSEED: Unknown format; write it again" in told(mseed(read=fails))
 
 
-def test_one_dimension_is_one_row(save, capsys):
+def test_one_dimension_is_one_row(save, capsys, table):
     signal = np.random.default_rng(4).normal(size=200)
     paths = [save("template.npy", signal[70:90]), save("signal.npy", signal)]
-    assert correlate.main([*paths, "--window", "valid", "--quiet"], ScipyLibrary()) == 0
-    line = capsys.readouterr().out.splitlines()[1].split(",")
-    assert line[3:5] == ["0", "70"]
+    line, *_ = table(ScipyLibrary(), *paths, "--window valid")
+    assert (line["sy"], line["sx"]) == ("0", "70")
     assert "0 dimensions" in refused(capsys, save("scalar.npy", np.float32(1)), paths[1])
 
 
@@ -303,17 +285,16 @@ def test_a_grey_template_in_a_colour_frame_is_refused(save, capsys, shape):
     assert "of colour a channel or the mean" in refused(capsys, "piv", frame, frame)
 
 
-def test_stacks_of_narrow_matrices_are_read(save, capsys):
+def test_stacks_of_narrow_matrices_are_read(save, table):
     """Small ones as they are; larger ones, which may be colours, by --stack."""
     rng = np.random.default_rng(5)
     small, large = save("small.npy", rng.normal(size=(60, 4, 4))), save("large.npy", rng.normal(size=(60, 80, 3)))
     template = save("t.npy", rng.normal(size=(3, 3)))
     for words in ([template, small], [template, large, "--stack"]):
-        assert correlate.main([*words, "--window", "valid", "--quiet"], ScipyLibrary()) == 0
-        assert len(capsys.readouterr().out.splitlines()) == 61
+        assert len(table(ScipyLibrary(), *words, "--window valid")) == 60
 
 
-def test_a_template_is_found_in_files_of_every_kind(tmp_path, monkeypatch, capsys):
+def test_a_template_is_found_in_files_of_every_kind(tmp_path, monkeypatch, lines):
     monkeypatch.chdir(tmp_path)
     part = GREY[11:23, 20:35]
     np.save("t.npy", part)
@@ -321,12 +302,9 @@ def test_a_template_is_found_in_files_of_every_kind(tmp_path, monkeypatch, capsy
     Image.fromarray(GREY).save("f.tif")
     np.savez("f.npz", other=REAL, frame=GREY)
     np.savetxt("f.csv", GREY, fmt="%d", delimiter=",")
-    library = built_library()
     for name in ("f.png", "f.tif", "f.npz:frame", "f.csv"):
-        words = ["t.npy", name, "--window", "valid", "--score", "zncc", "--result", "peak", "--quiet"]
-        assert correlate.main(words, library) == 0
-        _, _, _, sy, sx, value, *_ = capsys.readouterr().out.splitlines()[1].split(",")
-        assert (sy, sx, float(value)) == ("11", "20", pytest.approx(1, abs=1e-6))
+        found, *_ = lines("t.npy", name, "--window valid --score zncc --result peak")
+        assert (found["sy"], found["sx"], float(found["value"])) == ("11", "20", pytest.approx(1, abs=1e-6))
 
 
 def test_an_output_never_replaces_the_file_that_an_array_is_read_from(tmp_path, monkeypatch, capsys):

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from built_library import built_library
 from scipy_library import ScipyLibrary, scipy_correlation, window_of
 
 from xcorr.commands import correlate
@@ -37,11 +36,6 @@ SERIES = [
     Problem("n-to-m", (3, 5), (3, 601), 2, 1, "valid"),
     Problem("n-to-m", (2, 9), (2, 50), 1, 1, "sy:0..0,sx:3..40"),
 ]
-
-
-@pytest.fixture(scope="module")
-def library():
-    return built_library()
 
 
 def problems(form):

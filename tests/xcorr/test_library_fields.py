@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from built_library import built_library
 from scipy_library import scipy_correlation
 from test_fields import GEOMETRIC, READ_BACK, REFUSED, REFUSED_IDS, SAME
 
@@ -18,11 +17,6 @@ from xcorr.problem import Problem
 
 PLAIN = Problem("n-to-m", (4, 6), (5, 7), 2, 3)
 VARIANT = {"variant": "cpu_definition"}
-
-
-@pytest.fixture(scope="module")
-def library():
-    return built_library()
 
 
 def inputs(problem, seed=0):

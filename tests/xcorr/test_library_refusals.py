@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from built_library import built_library
 from scipy_library import scipy_correlation
 
 from xcorr.choice.auto import Auto
@@ -14,11 +13,6 @@ from xcorr.errors import LibraryError, UserError
 from xcorr.problem import Problem
 
 GOOD = Problem("n-to-mn", (4, 4), (4, 4), 2, 4)
-
-
-@pytest.fixture(scope="module")
-def library():
-    return built_library()
 
 
 def inputs(problem, seed=0):

@@ -6,10 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from built_library import built_library
 from scipy_library import ScipyLibrary, refused
-
-from xcorr.commands import correlate
 
 FRAME = np.random.default_rng(1).normal(size=(64, 64)).astype(np.float32)
 COMMANDS = {"xcorr": ([], "--peaks", 2), "autocorr": (["autocorr"], "--output", 1), "piv": (["piv"], "--output", 2)}
@@ -29,12 +26,11 @@ def words_of(name, path="f.npy"):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_file_that_was_not_asked_for_so_that_it_works_twice(folder, capsys, name):
-    library, (words, _) = built_library(), words_of(name)
+def test_no_file_that_was_not_asked_for_so_that_it_works_twice(folder, library, xcorr, name):
+    words, _ = words_of(name)
     tables = []
     for _ in range(2):
-        assert correlate.main(words, library) == 0, capsys.readouterr().err
-        tables.append(capsys.readouterr().out)
+        tables.append(xcorr(library, *words).out)
         assert os.listdir(folder) == ["f.npy"]
     assert tables[0] == tables[1] and tables[0].count("\n") > 1
 
@@ -81,11 +77,11 @@ def test_a_figure_is_an_output_too(folder, capsys, name):
 
 
 @pytest.mark.parametrize("shape", [(1, 500), (500, 1), (500,), (3, 1, 500)])
-def test_images_of_one_row_have_a_way_out(save, capsys, shape):
+def test_images_of_one_row_have_a_way_out(save, capsys, xcorr, shape):
     path = save("row.npy", np.random.default_rng(2).normal(size=shape))
     line = refused(capsys, "autocorr", path)
     assert "have one direction" in line and f"use xcorr {path} --same" in line
-    assert correlate.main([path, "--same", "--variant", "cpu_definition", "--quiet"], SameLibrary()) == 0
+    xcorr(SameLibrary(), path, "--same --variant cpu_definition")
 
 
 class SameLibrary(ScipyLibrary):
@@ -93,11 +89,9 @@ class SameLibrary(ScipyLibrary):
         return super().correlate(problem, left, left if right is None else right, **how)
 
 
-def test_small_images_have_a_default_radius(save, capsys):
+def test_small_images_have_a_default_radius(save, xcorr):
     path = save("small.npy", np.random.default_rng(3).normal(size=(2, 2)))
-    assert correlate.main(["autocorr", path, "--variant", "cpu_definition"], SameLibrary()) == 0, (
-        capsys.readouterr().err
-    )
+    xcorr(SameLibrary(), "autocorr", path, "--variant cpu_definition")
 
 
 def test_frames_of_one_row_have_no_windows(save, capsys):

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from built_library import built_library
 
 from xcorr.choice.auto import Auto
 from xcorr.problem import Problem
 
 VARIANTS = ("cpu_definition", "cpu_fft")
-
-
-@pytest.fixture(scope="module")
-def library():
-    return built_library()
 
 
 def phase(library, left, right, exponent="0", variant="cpu_fft"):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import numpy as np
 import pytest
-from built_library import built_library
 from gpu_library import DEVICE, GpuLibrary
+from scipy_library import refused
 
-from xcorr.commands import correlate, piv, velocimetry, windows
+from xcorr.commands import piv, velocimetry, windows
 from xcorr.commands.velocimetry import Pass, displacements, particle_pair, schedule
 from xcorr.errors import UserError
 
@@ -18,39 +15,29 @@ STEPS = np.linspace(0, 1, 11)
 
 
 @pytest.fixture(scope="module")
-def library():
-    return built_library()
-
-
-@pytest.fixture(scope="module")
 def choose(library):
     return piv.chooser(library, "auto", "cpu")
+
+
+def in_files(save, frames):
+    """The paths of two frames, each as a file."""
+    return [save(f"{name}.npy", frame) for name, frame in zip(("first", "second"), frames)]
 
 
 def moved(shape, dy, dx, seed=0, **particles):
     return particle_pair(shape, lambda y, x: (0 * y + dy, 0 * x + dx), np.random.default_rng(seed), 0.05, **particles)
 
 
-@pytest.mark.parametrize(
-    ("window", "overlap", "boundary"),
-    [
-        (16, 0, "circular"),
-        (16, 0, "zero"),
-        (32, 16, "circular"),
-        (32, 16, "zero"),
-        (64, 48, "circular"),
-        (64, 48, "zero"),
-    ],
-)
+@pytest.mark.parametrize("boundary", ["circular", "zero"])
+@pytest.mark.parametrize(("window", "overlap"), [(16, 0), (32, 16), (64, 48)])
 def test_no_displacement_is_drawn_to_whole_pixels(library, choose, window, overlap, boundary):
     """Particles of 1.2 pixels, at least 1,000 vectors a step. The fit of a covariance is up to 0.21 pixels too small."""
     side = window + 32 * (window - overlap)
     for step in STEPS:
         frames = moved((side, side), 0, step, round(10 * step), width=1.2)
         for fit in velocimetry.FITS:
-            found = displacements(
-                library, *frames, window=window, overlap=overlap, fit=fit, passes=1, boundary=boundary, choose=choose
-            )
+            options = {"window": window, "overlap": overlap, "fit": fit, "passes": 1, "boundary": boundary}
+            found = displacements(library, *frames, choose=choose, **options)
             kept = ~found.outlier
             assert kept.sum() >= 1000
             errors = [float(np.mean(one[kept])) for one in (found.dy, found.dx - step)]
@@ -74,9 +61,8 @@ def test_a_value_is_the_correlation_coefficient(library, choose):
     same = displacements(library, first, 7 * second + 1000, passes=1, choose=choose)
     inner = same.value[1:-1, 1:-1]
     assert inner.min() > 0.9999 and same.value.max() <= 1
-    noisy = displacements(
-        library, first, second + rng.normal(size=first.shape).astype(np.float32), passes=1, choose=choose
-    )
+    noise = rng.normal(size=first.shape).astype(np.float32)
+    noisy = displacements(library, first, second + noise, passes=1, choose=choose)
     # The signal has half of the variance: sqrt(1 / 2).
     assert np.median(noisy.value[1:-1, 1:-1]) == pytest.approx(0.707, abs=0.03)
 
@@ -148,18 +134,15 @@ class GpuWithVectors(GpuLibrary):
         return found
 
 
-@pytest.mark.parametrize("masks", [[], ["--mask", "mask.npy"]])
-def test_a_blank_window_has_no_displacement_by_the_command_on_a_gpu(library, save, tmp_path, capsys, masks):
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_blank_window_has_no_displacement_by_the_command_on_a_gpu(library, save, table, masked):
     """Whatever the variant makes of it: trust 3, a vector of rounding errors without a flag."""
     gpu = GpuWithVectors(library, {"fused_fft_windows": "cpu_fft"})
     first, second = moved((96, 128), 1.25, -2.5)
     second[:40, :40] = 17
-    paths = [save(f"{name}.npy", frame) for name, frame in (("first", first), ("second", second))]
-    words = ["piv", *paths, "--device", DEVICE, "--window", "16", "--overlap", "0", "--passes", "1"]
-    if masks:
-        words += ["--mask", save("mask.npy", np.ones((96, 128), bool))]
-    assert correlate.main(words, gpu) == 0, capsys.readouterr().err
-    lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    words = f"--device {DEVICE} --window 16 --overlap 0 --passes 1"
+    mask = ["--mask", save("mask.npy", np.ones((96, 128), bool))] if masked else []
+    lines = table(gpu, "piv", *in_files(save, (first, second)), words, *mask)
     assert len(lines) == 48 and gpu.made_up > 4 and {variant for _, variant in gpu.calls} == {"fused_fft_windows"}
     for line in lines:
         within = max(float(line["y"]), float(line["x"])) < 32
@@ -250,43 +233,36 @@ def test_blank_windows_are_those_of_one_value():
         lambda frame: np.where(np.arange(96) < 20, -(2**31), 1000 + frame.astype(np.int32)).astype(np.int32),
     ],
 )
-def test_an_offset_of_a_frame_costs_no_digits(library, save, capsys, digits):
+def test_an_offset_of_a_frame_costs_no_digits(library, save, lines, digits):
     """Rounded to float32, all of these but the last were constant. The last has a nodata fill in a fifth of its columns."""
-    paths = [save(f"{name}.npy", digits(frame)) for name, frame in zip(("first", "second"), moved((96, 96), 0, 1.5))]
-    assert correlate.main(["piv", *paths, "--window", "32", "--overlap", "8"], library) == 0, capsys.readouterr().err
-    lines = [line for line in csv.DictReader(io.StringIO(capsys.readouterr().out)) if float(line["x"]) > 40]
-    assert len(lines) == 3
-    for line in lines:
+    paths = in_files(save, map(digits, moved((96, 96), 0, 1.5)))
+    found = lines("piv", *paths, "--window 32 --overlap 8")
+    inner = [line for line in found if float(line["x"]) > 40]
+    assert len(inner) == 3
+    for line in inner:
         assert line["blank"] == line["outlier"] == "0"
         assert float(line["dx"]) == pytest.approx(1.5, abs=0.25)
 
 
-def test_the_command_leaves_no_file_and_works_twice(library, save, tmp_path, capsys):
-    paths = [save(f"{name}.npy", frame) for name, frame in zip(("first", "second"), moved((96, 96), 0, 1.5))]
+def test_the_command_leaves_no_file_and_works_twice(library, save, tmp_path, lines):
+    paths = in_files(save, moved((96, 96), 0, 1.5))
     before = sorted(tmp_path.rglob("*"))
-    tables = []
-    for _ in range(2):
-        assert (
-            correlate.main(["piv", *paths, "--window", "32,16", "--overlap", "16,8", "--fit", "gaussian"], library) == 0
-        )
-        tables.append(capsys.readouterr().out)
+    words = ["piv", *paths, "--window 32,16 --overlap 16,8 --fit gaussian"]
+    found, again = lines(*words), lines(*words)
     assert sorted(tmp_path.rglob("*")) == before
-    assert tables[0] == tables[1]
-    lines = list(csv.DictReader(io.StringIO(tables[0])))
-    assert len(lines) == 11 * 11 and all(0 <= float(line["value"]) <= 1 for line in lines)
+    assert found == again
+    assert len(found) == 11 * 11 and all(0 <= float(line["value"]) <= 1 for line in found)
 
 
-def test_the_command_takes_masks_over_pixels_of_no_value(library, save, capsys):
+def test_the_command_takes_masks_over_pixels_of_no_value(library, save, capsys, lines):
     frames, mask = moved((64, 64), 0, 1), np.ones((64, 64), np.uint8)
     mask[:, :20] = 0
     for frame in frames:
         frame[:, :20] = np.nan
-    paths = [save(f"{name}.npy", frame) for name, frame in zip(("first", "second"), frames)]
-    options = ["--window", "16", "--overlap", "0", "--mask", save("mask.npy", mask)]
-    assert correlate.main(["piv", *paths, *options], library) == 0, capsys.readouterr().err
-    lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [line["blank"] for line in lines] == ["1", "0", "0", "0"] * 4  # 12 of 16 columns of the second ones count
-    assert all((line["dx"] == "") == (line["blank"] == "1") for line in lines)
-    assert correlate.main(["piv", *paths, "--window", "16"], library) == 2  # without the mask
-    assert correlate.main(["piv", *paths, "--mask", save("small.npy", mask[1:])], library) == 2
-    assert "its mask has 63x64 pixels; give one of 64x64" in capsys.readouterr().err
+    paths = in_files(save, frames)
+    found = lines("piv", *paths, "--window 16 --overlap 0 --mask", save("mask.npy", mask))
+    assert [line["blank"] for line in found] == ["1", "0", "0", "0"] * 4  # 12 of 16 columns of the second ones count
+    assert all((line["dx"] == "") == (line["blank"] == "1") for line in found)
+    refused(capsys, "piv", *paths, "--window", "16", library=library)  # without the mask
+    line = refused(capsys, "piv", *paths, "--mask", save("small.npy", mask[1:]), library=library)
+    assert "its mask has 63x64 pixels; give one of 64x64" in line

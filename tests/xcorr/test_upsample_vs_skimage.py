@@ -11,7 +11,6 @@ import subprocess
 
 import numpy as np
 import pytest
-from built_library import built_library
 from hangs import HANG_S
 
 from xcorr import results
@@ -65,8 +64,7 @@ def same_step(found: np.ndarray, expected: np.ndarray, score: str, factor: int) 
 @pytest.mark.parametrize("score", ["product", "phase:0"])
 @pytest.mark.parametrize("factor", [4, 20, 50])
 @pytest.mark.parametrize("name", PHOTOGRAPHS)
-def test_the_library_finds_the_shifts_of_scikit_image(name, factor, score):
-    library = built_library()
+def test_the_library_finds_the_shifts_of_scikit_image(library, name, factor, score):
     for side, by in [(48, (5, -7)), (63, (-10, 3)), (64, (1, 2))]:
         left, right = cuts(name, side, by)
         (peak,) = library.correlate(problem(side, score, factor), left, right, variant="cpu_fft", precision="fp64")
@@ -78,26 +76,14 @@ def test_emulated_kernels_find_the_shifts_of_scikit_image(tmp_path):
     program = build_directory() / "tests" / "emulation" / "emulation-tests"
     if not program.exists():
         pytest.skip("emulation-tests is not built (scripts/test.sh builds it where Boost.Context is)")
-    problems = [
-        (name, side, by, score, factor)
-        for name, side, by, factor in [
-            ("camera", 48, (5, -7), 20),
-            ("gravel", 64, (-10, 3), 4),
-            ("moon", 32, (1, 2), 50),
-        ]
-        for score in ("product", "phase:0")
-    ]
-    lines = []
-    for number, (name, side, by, score, factor) in enumerate(problems):
-        left, right = cuts(name, side, by)
-        left.tofile(tmp_path / f"{number}.left")
-        right.tofile(tmp_path / f"{number}.right")
-        scored = "" if score == "product" else f"/score={score}"
-        shape = f"{side}x{side}"
-        lines.append(
-            f"{number} one-to-one/{shape}/{shape}/1:1/full/boundary=circular{scored}/result=peak:upsample={factor}\n"
-        )
-    (tmp_path / "problems").write_text("".join(lines))
+    photographs = [("camera", 48, (5, -7), 20), ("gravel", 64, (-10, 3), 4), ("moon", 32, (1, 2), 50)]
+    problems = [(*one, score) for one in photographs for score in ("product", "phase:0")]
+    with open(tmp_path / "problems", "w") as file:
+        for number, (name, side, by, factor, score) in enumerate(problems):
+            left, right = cuts(name, side, by)
+            left.tofile(tmp_path / f"{number}.left")
+            right.tofile(tmp_path / f"{number}.right")
+            file.write(f"{number} {problem(side, score, factor).id}\n")
     done = subprocess.run(
         [program, "--gtest_filter=*peaks_of_files*", "--gtest_also_run_disabled_tests"],
         env={**os.environ, "XCORR_PEAKS_OF_FILES": str(tmp_path)},
@@ -106,7 +92,7 @@ def test_emulated_kernels_find_the_shifts_of_scikit_image(tmp_path):
         timeout=HANG_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    for number, (name, side, by, score, factor) in enumerate(problems):
+    for number, (name, side, by, factor, score) in enumerate(problems):
         found = list(tmp_path.glob(f"{number}.peak.*"))
         assert found, f"{name}: no emulated variant computes the problem"
         left, right = cuts(name, side, by)
