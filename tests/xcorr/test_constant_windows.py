@@ -10,10 +10,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from xcorr.problem import Problem
 
 FILLS = {"lowest float": -3.4e38, "fault": 1e11, "nodata": 1e20, "smallest int32": -(2.0**31)}
-REQUEST = {
-    score: Problem("one-to-one", (16, 16), (80, 80), 1, 1, "valid", score=score) for score in ("zncc:0.3", "ncc:0.3")
-}
-PEAK = Problem("one-to-one", (16, 16), (80, 80), 1, 1, "valid", score="zncc:0.3", result="peak")
+SHAPES = "one-to-one", (16, 16), (80, 80), 1, 1, "valid"
+REQUEST = {score: Problem(*SHAPES, score=score) for score in ("zncc:0.3", "ncc:0.3")}
+PEAK = Problem(*SHAPES, score="zncc:0.3", result="peak")
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +51,8 @@ def test_a_fill_elsewhere_changes_no_score(library, scored, where, fill, score, 
     frame[where] = FILLS[fill]
     beside = np.s_[16:] if where == np.s_[:16] else np.s_[1:]
     for name in scored[score]:
-        dtype = np.float32 if precision == "fp32" else np.float64
-        surface = library.correlate(
-            REQUEST[score], template.astype(dtype), frame.astype(dtype), variant=name, precision=precision
-        )[0]
+        sides = (side.astype(np.float32 if precision == "fp32" else np.float64) for side in (template, frame))
+        surface = library.correlate(REQUEST[score], *sides, variant=name, precision=precision)[0]
         np.testing.assert_allclose(surface[beside], clean[beside], atol=1e-4, rtol=0, err_msg=name)
 
 

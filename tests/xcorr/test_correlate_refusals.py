@@ -17,8 +17,10 @@ from xcorr.errors import LibraryError
 from xcorr.paths import ROOT
 
 
-def xcorr(*argv, library=None):
-    return correlate.main([*map(str, argv), "--quiet"], library or ScipyLibrary())
+@pytest.fixture
+def ones(save):
+    """The path of a good matrix."""
+    return save("good.npy", np.ones((4, 4)))
 
 
 def with_value(value, index=(1, 2, 3)):
@@ -47,9 +49,8 @@ def with_value(value, index=(1, 2, 3)):
         (with_value(1e300), "beyond float32"),
     ],
 )
-def test_wrong_arrays(save, capsys, array, words):
-    good, bad = save("good.npy", np.ones((4, 4))), save("bad.npy", array)
-    line = refused(capsys, good, bad)
+def test_wrong_arrays(save, capsys, ones, array, words):
+    line = refused(capsys, ones, save("bad.npy", array))
     assert "bad.npy" in line and words in line
 
 
@@ -63,21 +64,20 @@ def test_wrong_arrays(save, capsys, array, words):
         (b"\x93NUMPY\x09\x00", "version 9.0"),
     ],
 )
-def test_wrong_files(save, capsys, tmp_path, content, words):
+def test_wrong_files(ones, capsys, tmp_path, content, words):
     (tmp_path / "bad.npy").write_bytes(content)
-    line = refused(capsys, save("good.npy", np.ones((4, 4))), tmp_path / "bad.npy")
+    line = refused(capsys, ones, tmp_path / "bad.npy")
     assert "bad.npy" in line and words in line
 
 
-def test_truncated_missing_and_folder(save, capsys, tmp_path):
-    good = save("good.npy", np.ones((4, 4)))
-    data = Path(good).read_bytes()
+def test_truncated_missing_and_folder(ones, capsys, tmp_path):
+    data = Path(ones).read_bytes()
     for cut in (len(data) - 1, len(data) - 100, 100, 9):
         (tmp_path / "cut.npy").write_bytes(data[:cut])
-        line = refused(capsys, good, tmp_path / "cut.npy")
+        line = refused(capsys, ones, tmp_path / "cut.npy")
         assert "truncated" in line or "damaged" in line
-    assert "No such file" in refused(capsys, good, tmp_path / "none.npy")
-    assert "Is a directory" in refused(capsys, good, tmp_path)
+    assert "No such file" in refused(capsys, ones, tmp_path / "none.npy")
+    assert "Is a directory" in refused(capsys, ones, tmp_path)
 
 
 def test_counts_forms_and_orders_that_do_not_fit(save, capsys):
@@ -93,22 +93,28 @@ def test_counts_forms_and_orders_that_do_not_fit(save, capsys):
     assert "window 'half'" in refused(capsys, two, tiles, "--window", "half")
 
 
-def test_command_line_mistakes(save, capsys):
-    path = save("l.npy", np.ones((4, 4)))
-    assert "did you mean cpu_fft?" in refused(capsys, path, path, "--variant", "cpu_ftf")
-    line = refused(capsys, path, path, "--device", "cuda:0")
-    assert "device cuda:0: no variant of this build computes one-to-one" in line
-    assert "name a --variant" in refused(capsys, path, path, "--params", "threads=1")
-    line = refused(capsys, path, path, "--variant", "cpu_fft", "--precision", "fp99")
-    assert "cpu_fft has fp32" in line
-    assert "fp32" in refused(capsys, path, path, "--precision", "fp99")
-    assert "RIGHT.npy" in refused(capsys, path)
-    assert "--nothing" in refused(capsys, path, path, "--nothing")
-    assert "invalid choice" in refused(capsys, path, path, "--form", "m-to-n")
-    assert "positive integer" in refused(capsys, path, path, "--chunk-mib", "0")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--variant cpu_ftf", "did you mean cpu_fft?"),
+        ("--device cuda:0", "device cuda:0: no variant of this build computes one-to-one"),
+        ("--params threads=1", "name a --variant"),
+        ("--variant cpu_fft --precision fp99", "cpu_fft has fp32"),
+        ("--precision fp99", "fp32"),
+        ("--nothing", "--nothing"),
+        ("--form m-to-n", "invalid choice"),
+        ("--chunk-mib 0", "positive integer"),
+    ],
+)
+def test_command_line_mistakes(ones, capsys, words, told):
+    assert told in refused(capsys, ones, ones, *words.split())
 
 
-def test_outputs_are_never_lost(save, capsys, tmp_path):
+def test_a_right_is_asked_for(ones, capsys):
+    assert "RIGHT.npy" in refused(capsys, ones)
+
+
+def test_outputs_are_never_lost(save, capsys, tmp_path, xcorr):
     path, other = save("l.npy", np.ones((4, 4))), save("r.npy", np.ones((4, 4)))
     out = tmp_path / "out.npy"
     out.write_text("precious")
@@ -118,7 +124,7 @@ def test_outputs_are_never_lost(save, capsys, tmp_path):
     library.correlate = lambda *a, **k: (_ for _ in ()).throw(LibraryError("broken: on purpose; no way out"))
     assert "on purpose" in refused(capsys, path, other, "--output", out, "--force", library=library)
     assert out.read_text() == "precious"
-    assert xcorr(path, other, "--output", out, "--force") == 0
+    xcorr(ScipyLibrary(), path, other, "--force --output", out)
     assert np.load(out).shape == (1, 7, 7)
     assert "named twice" in refused(capsys, path, other, "--output", path, "--force")
     assert "named twice" in refused(capsys, path, other, "--output", tmp_path / "x", "--peaks", tmp_path / "x")
@@ -147,8 +153,7 @@ def test_overflowing_correlation_is_named(save, capsys):
 
 
 def test_command_names_a_missing_library(save, tmp_path):
-    """Through the shell, from another folder, with relative paths and a module that must not be
-    found."""
+    """Through the shell, from another folder, with relative paths and a module that must not be found."""
     save("l.npy", np.eye(4))
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "__init__.py").write_text("raise SystemExit('the wrong one')")
@@ -163,7 +168,7 @@ def test_command_names_a_missing_library(save, tmp_path):
     assert helped.returncode == 0 and "examples:" in helped.stdout
 
 
-def test_outputs_that_are_not_finite_are_not_written_unless_allowed(save, capsys, tmp_path):
+def test_outputs_that_are_not_finite_are_not_written_unless_allowed(save, capsys, tmp_path, xcorr):
     """With --output alone, in a later pair and a later chunk too."""
     right = np.ones((3, 4, 4))
     right[2] = 1e30
@@ -177,7 +182,7 @@ def test_outputs_that_are_not_finite_are_not_written_unless_allowed(save, capsys
         out.write_text("precious")
         refused(capsys, *words, "--force")
         assert out.read_text() == "precious"
-        assert xcorr(*words, "--force", "--allow-nonfinite") == 0
+        xcorr(ScipyLibrary(), *words, "--force --allow-nonfinite")
         found = np.isinf(np.load(out)).any(axis=(1, 2))
         assert found.tolist() == [False, False, True]
         line = refused(capsys, *words, "--force", "--allow-nonfinite", "--peaks", tmp_path / "p.csv")
@@ -191,27 +196,27 @@ def npy(shape, data):
 
 
 @pytest.mark.parametrize("shape", ["(-4, 4)", "(4, -4)", "(-4, -4)", "(-1, 4, 4)", "(2, -2, -4)"])
-def test_negative_shapes_name_their_file(save, capsys, tmp_path, shape):
-    good, bad = save("good.npy", np.ones((4, 4))), tmp_path / "bad.npy"
+def test_negative_shapes_name_their_file(ones, capsys, tmp_path, shape):
+    bad = tmp_path / "bad.npy"
     bad.write_bytes(npy(shape, bytes(128)))
-    for words in ((good, bad), (bad, good)):
+    for words in ((ones, bad), (bad, ones)):
         line = refused(capsys, *words)
         assert f"{bad}: " in line and "is negative" in line
 
 
-def test_bytes_behind_the_array_are_refused(save, capsys, tmp_path):
-    good, bad = save("good.npy", np.ones((4, 4))), tmp_path / "bad.npy"
-    for more in (b"\0", Path(good).read_bytes()):
-        bad.write_bytes(Path(good).read_bytes() + more)
-        line = refused(capsys, good, bad)
+def test_bytes_behind_the_array_are_refused(ones, capsys, tmp_path):
+    bad, good = tmp_path / "bad.npy", Path(ones).read_bytes()
+    for more in (b"\0", good):
+        bad.write_bytes(good + more)
+        line = refused(capsys, ones, bad)
         assert f"{bad}: {len(more)} bytes follow the array 4x4 float64" in line
 
 
-def test_a_pipe_is_refused_and_waits_for_nobody(save, tmp_path):
+def test_a_pipe_is_refused_and_waits_for_nobody(ones, tmp_path):
     """In a process of its own, since a fault would wait without end."""
-    pipe, good = tmp_path / "pipe.npy", save("good.npy", np.ones((4, 4)))
+    pipe = tmp_path / "pipe.npy"
     os.mkfifo(pipe)
-    for words in ((pipe, good), (good, pipe)):
+    for words in ((pipe, ones), (ones, pipe)):
         code = "import sys; from scipy_library import ScipyLibrary; from xcorr.commands import correlate; "
         code += "sys.exit(correlate.main(sys.argv[1:], ScipyLibrary()))"
         environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}"}
@@ -271,15 +276,14 @@ def test_unknown_memory_is_not_none(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("shape", ["(True, True)", "(4, True)", f"({10**30}, 4)", f"({'9' * 3000}, {'9' * 3000})"])
-def test_shapes_of_other_numbers_name_their_file(save, capsys, tmp_path, shape):
-    good, bad = save("good.npy", np.ones((4, 4))), tmp_path / "bad.npy"
+def test_shapes_of_other_numbers_name_their_file(ones, capsys, tmp_path, shape):
+    bad = tmp_path / "bad.npy"
     bad.write_bytes(npy(shape, bytes(128)))
-    line = refused(capsys, good, bad)
+    line = refused(capsys, ones, bad)
     assert "bad.npy: damaged .npy header" in line and len(line) < 1000
 
 
 @pytest.mark.parametrize("capacity", [99999999999, 2**39, 2**30 + 1, 10**30])
-def test_a_capacity_beyond_what_a_list_holds_says_what_it_may_be(save, capsys, capacity):
-    path = save("l.npy", np.ones((4, 4)))
-    line = refused(capsys, path, path, "--score", "zncc", "--result", f"above:0.5:{capacity}")
+def test_a_capacity_beyond_what_a_list_holds_says_what_it_may_be(ones, capsys, capacity):
+    line = refused(capsys, ones, ones, "--score", "zncc", "--result", f"above:0.5:{capacity}")
     assert "capacity out of range; use 1 to 1073741824" in line or "a threshold and a capacity" in line

@@ -11,9 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy_library import ScipyLibrary, scipy_correlation, window_of
+from scipy_library import ScipyLibrary, refused, scipy_correlation, window_of
 
-from xcorr.commands import correlate
 from xcorr.errors import LibraryError, UserError
 from xcorr.native import library as binding
 from xcorr.native.library import Library, find_variant
@@ -101,10 +100,8 @@ def test_arguments_are_converted_and_out_is_used(library):
     left, right = inputs(problem)
     truth = scipy_correlation(problem, left, right)
     out = np.empty(truth.shape, np.float32)
-    result = library.correlate(
-        problem, np.asfortranarray(left.astype(">f8")), right[:, ::-1][:, ::-1], variant="cpu_definition", out=out
-    )
-    assert result is out
+    given = np.asfortranarray(left.astype(">f8")), right[:, ::-1][:, ::-1]
+    assert library.correlate(problem, *given, variant="cpu_definition", out=out) is out
     np.testing.assert_allclose(out, truth, atol=1e-5)
     for wrong in (out[:, ::2], out.astype(np.float64), np.asfortranarray(out)):
         with pytest.raises(LibraryError, match="out: "):
@@ -169,9 +166,12 @@ def test_kept_plans_give_way_where_a_new_one_cannot_be_had(counted, monkeypatch)
     left, right = inputs(GOOD)
     library.correlate(GOOD, left, right, variant="cpu_fft")
     opened, calls = library._functions["open"], []
-    monkeypatch.setitem(
-        library._functions, "open", lambda *a: calls.append(a) or (1 if len(calls) == 1 else opened(*a))
-    )
+
+    def fails_once(*arguments):
+        calls.append(arguments)
+        return 1 if len(calls) == 1 else opened(*arguments)
+
+    monkeypatch.setitem(library._functions, "open", fails_once)
     library.correlate(GOOD, left, right, variant="cpu_definition")
     assert len(calls) == 2 and counts["close"] == 1
 
@@ -308,40 +308,16 @@ def test_list_is_sorted_and_complete(library):
         assert needed <= set(variant), variant["id"]
 
 
-def test_xcorr_end_to_end_with_every_form(library, tmp_path, capsys):
+def test_xcorr_end_to_end_with_every_form(library, save, capsys, xcorr, tmp_path):
     for form in FORMS:
         problem = Problem(form, (9, 7), (11, 12), *COUNTS[form], "sy:-3..4,sx:-2..5")
         left, right = inputs(problem)
-        np.save(tmp_path / "l.npy", left)
-        np.save(tmp_path / "r.npy", right)
+        paths = save("l.npy", left), save("r.npy", right)
         for variant in ("cpu_definition", "cpu_row_streaming", "cpu_fft"):
-            code = correlate.main(
-                [
-                    str(tmp_path / "l.npy"),
-                    str(tmp_path / "r.npy"),
-                    "--form",
-                    form,
-                    "--window",
-                    problem.window,
-                    "--variant",
-                    variant,
-                    "--output",
-                    str(tmp_path / "o.npy"),
-                    "--force",
-                ],
-                library,
-            )
-            captured = capsys.readouterr()
-            assert code == 0 and "shift sy=-3 sx=-2" in captured.out, captured.err
+            words = f"--form {form} --window {problem.window} --variant {variant} --force --output"
+            assert "shift sy=-3 sx=-2" in xcorr(library, *paths, words, tmp_path / "o.npy").out
             np.testing.assert_allclose(np.load(tmp_path / "o.npy"), scipy_correlation(problem, left, right), atol=1e-4)
-    assert (
-        correlate.main(
-            [str(tmp_path / "l.npy"), str(tmp_path / "r.npy"), "--form", "n-to-m", "--window", "sy:0..99,sx:0..0"],
-            library,
-        )
-        == 2
-    )
-    assert capsys.readouterr().err.count("\n") == 1
+    refused(capsys, *paths, "--form", "n-to-m", "--window", "sy:0..99,sx:0..0", library=library)
 
 
 def test_missing_and_broken_libraries(tmp_path, monkeypatch):
@@ -355,32 +331,31 @@ def test_missing_and_broken_libraries(tmp_path, monkeypatch):
         Library(ctypes.util.find_library("c") and "/proc/self/exe")
 
 
+class Bare(Library):
+    """A library whose list is what a function writes."""
+
+    def __init__(self, listing):
+        self._functions = {"list": listing}
+
+
 def test_buffers_grow_to_the_size_asked_for():
     text = json.dumps({"variants": [{"id": "x" * 100_000}]}).encode()
 
-    class Bare(Library):
-        def __init__(self):
-            self._functions = {"list": self.reply}
+    def reply(json_buffer, capacity, error, error_capacity):
+        enough = capacity > len(text)
+        json_buffer.value = text if enough else str(len(text) + 1).encode()
+        return 0 if enough else 2
 
-        def reply(self, json_buffer, capacity, error, error_capacity):
-            enough = capacity > len(text)
-            json_buffer.value = text if enough else str(len(text) + 1).encode()
-            return 0 if enough else 2
-
-    assert Bare().variants()[0]["id"] == "x" * 100_000
+    assert Bare(reply).variants()[0]["id"] == "x" * 100_000
 
 
 def test_errors_become_one_line():
-    class Bare(Library):
-        def __init__(self):
-            self._functions = {"list": self.fail}
-
-        def fail(self, json_buffer, capacity, error, error_capacity):
-            error.value = b"thing: cause;\n way out"
-            return 1
+    def fail(json_buffer, capacity, error, error_capacity):
+        error.value = b"thing: cause;\n way out"
+        return 1
 
     with pytest.raises(LibraryError, match="^thing: cause; way out$"):
-        Bare().variants()
+        Bare(fail).variants()
 
 
 def test_nearest_variant_is_named():

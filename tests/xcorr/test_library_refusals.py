@@ -143,10 +143,9 @@ def test_a_right_that_was_forgotten_is_named(library):
         lambda: library.reference(GOOD, left),
         lambda: Auto(library, "cpu").choose_for(GOOD, left, None),
     ]
+    missing = "^right: missing; give an array, or same='yes' in the problem"
     for call in calls:
-        with pytest.raises(
-            LibraryError, match="^right: missing; give an array, or same='yes' in the problem"
-        ) as caught:
+        with pytest.raises(LibraryError, match=missing) as caught:
             call()
         assert "\n" not in str(caught.value)
     with pytest.raises(LibraryError, match="^left: missing; give an array$"):
