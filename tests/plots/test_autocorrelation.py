@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -35,26 +36,16 @@ def timed(variant, us, radius, params="", **cells):
 
 @pytest.fixture
 def measured(tmp_path):
-    own = [
-        one
-        for radius in (10, 100)
-        for one in (
+    own = []
+    for radius in (10, 100):
+        moved = {"upload_us": 300.0, "download_us": 30.0, "plan_us": 5.0}
+        own += [
             timed("autocorr_simple", 1000.0 * radius, radius),
             timed("autocorr_simd", 100.0 * radius, radius, "threads=1"),
             timed("autocorr_simd", 60.0 * radius, radius, "threads=all"),
-            timed(
-                "line",
-                2.0 * radius,
-                radius,
-                "sums=float",
-                backend="cuda",
-                upload_us=300.0,
-                download_us=30.0,
-                plan_us=5.0,
-            ),
+            timed("line", 2.0 * radius, radius, "sums=float", backend="cuda", **moved),
             timed("line", 3.0 * radius, radius, "sums=integer", backend="cuda"),
-        )
-    ]
+        ]
     return loaded(tmp_path, own + [row(compute_us=3.0)])
 
 
@@ -98,10 +89,8 @@ def test_a_set_without_rows_says_what_measures_them(tmp_path):
     assert len(drawn) == len(figure.data()["curves"]) + 3 and all(isinstance(one, Omitted) for one in drawn)
     assert sum("--experiments autocorrelation" in one.reason for one in drawn) == len(figure.data()["curves"])
     assert sum("experiments.inputs.autocorrelation" in one.reason for one in drawn) == 3
-    assert sets.chapter(results, "autocorrelation")["notes"] == [
-        autocorrelation.TABLE.nothing,
-        autocorrelation.NO_ERRORS,
-    ]
+    notes = sets.chapter(results, "autocorrelation")["notes"]
+    assert notes == [autocorrelation.TABLE.nothing, autocorrelation.NO_ERRORS]
 
 
 def test_curves_have_a_line_a_contender(measured):
@@ -115,9 +104,8 @@ def test_curves_have_a_line_a_contender(measured):
 def test_the_short_table_has_a_line_a_contender_and_a_column_a_radius(measured):
     shown = autocorrelation.by_radius(autocorrelation.table(measured))
     assert list(shown.columns) == ["1500x750", "R = 10", "R = 100"]
-    assert (
-        list(shown["1500x750"])[0].startswith("autocorr") and list(shown["R = 100"])[-1] == "200 µs" and len(shown) == 4
-    )
+    assert len(shown) == 4
+    assert list(shown["1500x750"])[0].startswith("autocorr") and list(shown["R = 100"])[-1] == "200 µs"
     one = autocorrelation.table(measured)
     assert autocorrelation.by_radius(one[one["radius"] == 10]).empty
 
@@ -125,16 +113,8 @@ def test_the_short_table_has_a_line_a_contender_and_a_column_a_radius(measured):
 def test_errors_of_known_lengths_are_a_table(tmp_path):
     results = loaded(tmp_path, [row(), timed("line", 5.0, 10)])
     cases = [("removed", 22.0, 24.0), ("removed", 24.0, 25.0), ("raw", 20.0, np.nan), ("raw", np.nan, np.nan)]
-    common = {
-        "case": "truth",
-        "variant": "v",
-        "wavelength": 20.0,
-        "known": 22.0,
-        "rows": 9,
-        "cols": 9,
-        "index": 1.0,
-        "seed": 1,
-    }
+    common = {"case": "truth", "variant": "v", "wavelength": 20.0, "known": 22.0, "rows": 9, "cols": 9}
+    common |= {"index": 1.0, "seed": 1}
     stored(results.folder, [{**common, "mean": mean, "r_max": one, "spectral": two} for mean, one, two in cases])
     (line,) = autocorrelation.readable_errors(autocorrelation.errors(results)).to_dict("records")
     assert line == {
@@ -144,10 +124,8 @@ def test_errors_of_known_lengths_are_a_table(tmp_path):
         "C1D, raw [%]": "-9.09, 1 of 2",
         "spectrum [%]": "+11.36 (SD 3.21)",
     }
-    assert [one["title"] for one in sets.chapter(results, "autocorrelation")["tables"]] == [
-        "Every problem: time, total time, frames a second",
-        "Errors of R_max",
-    ]
+    titles = [one["title"] for one in sets.chapter(results, "autocorrelation")["tables"]]
+    assert titles == ["Every problem: time, total time, frames a second", "Errors of R_max"]
     assert "C1D, raw [%]" in sets.files(autocorrelation, results)["autocorrelation.md"]
 
 
@@ -171,34 +149,21 @@ def stored(folder: Path, rows):
 def spread(folder: Path):
     """Images whose lengths from the spectrum spread ten times as far."""
     size = {"case": "truth", "variant": "a", "mean": "removed", "rows": 1500, "cols": 750}
-    stored(
-        folder,
-        [
-            {**size, "wavelength": wavelength, "seed": seed, "known": 100.0, "r_max": 100 + seed, "index": 9}
-            | {"spectral": 100 + 10 * seed}
-            for wavelength in (20, 40, 80)
-            for seed in (1, 2, 3)
-        ],
-    )
+    rows = []
+    for wavelength, seed in itertools.product((20, 40, 80), (1, 2, 3)):
+        lengths = {"known": 100.0, "r_max": 100 + seed, "spectral": 100 + 10 * seed, "index": 9}
+        rows.append({**size, "wavelength": wavelength, "seed": seed, **lengths})
+    stored(folder, rows)
 
 
 def lengths(folder: Path):
     """A small image-autocorrelation of a set."""
-    rows = [
-        {"case": case, "variant": variant, "wavelength": 20.0 * seed, "seed": seed, "mean": mean}
-        | {
-            "known": 22.34 * seed,
-            "r_max": 22.3 * seed,
-            "index": 37.6 / seed,
-            "spectral": 22.0 * seed,
-            "rows": 1500,
-            "cols": 750,
-        }
-        for case in ("truth", "growth")
-        for variant in ("autocorr_simd", "cpu_fft")
-        for seed in (1, 2)
-        for mean in ("removed", "raw")
-    ]
+    rows = []
+    conditions = (("truth", "growth"), ("autocorr_simd", "cpu_fft"), (1, 2), ("removed", "raw"))
+    for case, variant, seed, mean in itertools.product(*conditions):
+        size = {"case": case, "variant": variant, "seed": seed, "mean": mean, "rows": 1500, "cols": 750}
+        lengths = {"known": 22.34 * seed, "r_max": 22.3 * seed, "spectral": 22.0 * seed, "index": 37.6 / seed}
+        rows.append({**size, "wavelength": 20.0 * seed, **lengths})
     loop = [{"case": "loop", "variant": "array-language loop", "seconds": 5.0}]
     stored(folder, [*rows, *loop, {"case": "loop", "variant": "autocorr_simple", "seconds": 2.0}])
 

@@ -25,23 +25,10 @@ def page(tmp_path_factory) -> Path:
     """A report with every section, of a small set with trouble in it."""
     root = tmp_path_factory.mktemp("results")
     rows = sets.model_rows(sizes=[16, 32, 256], counts={"one-to-one": [(1, 1)], "n-to-m": [(2, 2), (8, 8), (128, 128)]})
-    rows += [
-        sets.row(
-            variant="cpu_fft",
-            family="cpu",
-            params="threads=9",
-            outcome="incorrect",
-            compute_us=None,
-            reason="max error 3.2 > bound 0.1 at <shift> (0, 1)",
-        ),
-        sets.row(
-            variant="warp_shuffle",
-            family="warp_shuffle",
-            outcome="not_supported",
-            compute_us=None,
-            reason="needs a CUDA device",
-        ),
-    ]
+    wrong = {"outcome": "incorrect", "reason": "max error 3.2 > bound 0.1 at <shift> (0, 1)", "compute_us": None}
+    rows.append(sets.row(variant="cpu_fft", family="cpu", params="threads=9", **wrong))
+    refused = {"outcome": "not_supported", "reason": "needs a CUDA device", "compute_us": None}
+    rows.append(sets.row(variant="warp_shuffle", family="warp_shuffle", **refused))
     folder = sets.write_set(root, rows)
     real.write_ebsd(folder)
     real.write_photo(folder)
@@ -172,12 +159,8 @@ def test_outcomes_count_points_once():
 
 
 def test_facts_come_from_the_newest_run():
-    runs = {
-        "20250101T000000-a": {"before": {"device_name": "old"}},
-        "20250102T000000-a": {
-            "before": {"device_name": "new", "memory_bytes": 2**31, "cuda": "", "host": {"kernel": "6.1"}}
-        },
-    }
+    new = {"device_name": "new", "memory_bytes": 2**31, "cuda": "", "host": {"kernel": "6.1"}}
+    runs = {"20250101T000000-a": {"before": {"device_name": "old"}}, "20250102T000000-a": {"before": new}}
     assert report_page.facts(runs) == [("Device", "new"), ("Memory", "2 GiB"), ("Host kernel", "6.1")]
     assert report_page.facts({}) == []
 
@@ -199,8 +182,7 @@ def test_inlined_svg_keeps_its_style_to_itself():
 @pytest.mark.parametrize("width", [1280, 400])
 def test_no_horizontal_overflow(page, tmp_path, width):
     """A frame of exactly `width` pixels (a window is never narrower than 500) measures itself."""
-    frame = tmp_path / "frame.html"
-    copy = tmp_path / "copy.html"
+    frame, copy = tmp_path / "frame.html", tmp_path / "copy.html"
     probe = (
         "<script>addEventListener('load', () => {const d = document.documentElement;"
         "const wide = [...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll')"
@@ -213,22 +195,11 @@ def test_no_horizontal_overflow(page, tmp_path, width):
         f"<iframe src='copy.html' style='border:0;width:{width}px;height:900px'></iframe>"
         "<script>addEventListener('message', e => document.title = 'found ' + e.data)</script>"
     )
-    done = subprocess.run(
-        [
-            "chromium",
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--window-size=1400,1000",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            "--virtual-time-budget=20000",
-            "--dump-dom",
-            frame.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
+    words = (
+        "chromium --headless --no-sandbox --disable-gpu --window-size=1400,1000 --virtual-time-budget=20000 --dump-dom"
     )
+    command = [*words.split(), f"--user-data-dir={tmp_path / 'profile'}", frame.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S)
     found = re.search(r"<title>found (\d+);(\d+);([^<]*)</title>", done.stdout)
     assert found, done.stderr[-500:]
     assert int(found[1]) >= width - 20 and int(found[2]) <= int(found[1]) and found[3] == ""
