@@ -9,6 +9,8 @@ import re
 import shutil
 import struct
 import subprocess
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -143,11 +145,17 @@ def test_a_variant_compiles_to_the_intrinsics(written_out: Path, tmp_path: Path,
     assert not found, found
 
 
+@pytest.fixture(scope="module")
+def ptx_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """The PTX of a unit, which is compiled once for all rules."""
+    return cache(lambda unit: ptx_rules.compiled(ROOT / sources()[unit], tmp_path_factory.mktemp(unit)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ptx_rules.UNITS)
-def test_a_dependent_launch_does_nothing_before_it_has_waited(tmp_path: Path, unit: str) -> None:
+def test_a_dependent_launch_does_nothing_before_it_has_waited(ptx_of: Callable[[str], str], unit: str) -> None:
     """No store, no atomic, no trigger of the next launch, and no load but of tables that the plan stored."""
-    ptx = ptx_rules.compiled(ROOT / sources()[unit], tmp_path)
+    ptx = ptx_of(unit)
     assert "griddepcontrol.wait" in ptx
     assert ptx_rules.broken_rules(unit, ptx) == []
 
@@ -171,25 +179,23 @@ def test_a_kernel_that_does_not_wait_breaks_a_rule(tmp_path: Path, replace: str,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ptx_rules.SHARED)
-def test_copies_and_clusters_are_waited_for(tmp_path: Path, unit: str) -> None:
-    ptx = ptx_rules.compiled(ROOT / sources()[unit], tmp_path)
+def test_copies_and_clusters_are_waited_for(ptx_of: Callable[[str], str], unit: str) -> None:
+    ptx = ptx_of(unit)
     assert ("mapa" if "cluster" in unit else "cp.async.cg") in ptx
     assert ptx_rules.broken_rules(unit, ptx) == []
+
+
+ASYNC, COPIES = "tiled/tiled_direct_async.cu", "before it has waited for its copies"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "source, find, replace, says",
     [
-        ("tiled/tiled_direct_async.cu", "      async_copy::wait();\n", "", "before it has waited for its copies"),
-        (
-            "tiled/tiled_direct_async.cu",
-            "      async_copy::wait();\n",
-            "      if (x0 > at.first_x) async_copy::wait();\n",
-            "before it has waited for its copies",
-        ),
-        ("tiled/tiled_direct_async.cu", "      async_copy::commit();\n", "", "before it has waited for its copies"),
-        ("tiled/tiled_direct_split.cu", "  async_copy::wait();\n", "", "before it has waited for its copies"),
+        (ASYNC, "      async_copy::wait();\n", "", COPIES),
+        (ASYNC, "      async_copy::wait();\n", "      if (x0 > at.first_x) async_copy::wait();\n", COPIES),
+        (ASYNC, "      async_copy::commit();\n", "", COPIES),
+        ("tiled/tiled_direct_split.cu", "  async_copy::wait();\n", "", COPIES),
         (
             "fused_fft/fused_fft_cluster/kernel.hpp",
             "before all blocks have read it.\n      cluster::barrier();\n",

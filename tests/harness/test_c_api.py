@@ -120,7 +120,8 @@ def test_keys_of_other_functions_are_unknown(api):
 def good_arguments(name, session, kept):
     """Arguments of a call that succeeds. `kept` holds what they point to."""
     left, right, out = arrays()
-    double = [left.astype("f8"), right.astype("f8"), out.astype("f8")]
+    double = [one.astype("f8") for one in (left, right, out)]
+    left_data, right_data, out_data = (one.ctypes.data for one in double)
     handle, buffer = ctypes.c_void_p(), ctypes.create_string_buffer(JSON_BYTES)
     struct = (ctypes.c_void_p * 11)(*(one.ctypes.data for one in (left, right, out)))
     kept += [left, right, out, double, handle, buffer, struct]
@@ -134,15 +135,8 @@ def good_arguments(name, session, kept):
         "compute": (session, *(one.ctypes.data for one in (left, right, out))),
         "compute_with": (session, ctypes.addressof(struct)),
         "close": (session,),
-        "reference": (text_of(GOOD), *(one.ctypes.data for one in double)),
-        "reference_masked": (
-            text_of(GOOD),
-            double[0].ctypes.data,
-            double[1].ctypes.data,
-            None,
-            None,
-            double[2].ctypes.data,
-        ),
+        "reference": (text_of(GOOD), left_data, right_data, out_data),
+        "reference_masked": (text_of(GOOD), left_data, right_data, None, None, out_data),
     }[name]
 
 

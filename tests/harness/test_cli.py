@@ -233,9 +233,8 @@ def test_a_known_time_arrives_in_the_record():
 def test_points_of_several_problems_in_one_process(tmp_path: Path) -> None:
     path = tmp_path / "points"
     one = {"variant": "cpu_fft", "params": "threads=1", "form": "one-to-one", "left": "8x8"}
-    path.write_text(
-        "\n".join(map(json.dumps, [one, {**one, "form": "n-to-m", "left": "4x6", "lefts": 2, "rights": 3}, one]))
-    )
+    many = {**one, "form": "n-to-m", "left": "4x6", "lefts": 2, "rights": 3}
+    path.write_text("\n".join(map(json.dumps, [one, many, one])))
     done = run("--points", str(path), "--repetitions", "1", "--min-time", "0.001", "--records", "-")
     found = [json.loads(line) for line in done.stdout.splitlines() if "record" in line]
     assert done.returncode == 0 and [line["point"] for line in found] == [0, 1, 2], done.stderr

@@ -50,19 +50,9 @@ def texts(axes):
 def square(form, size, lefts, rights, us, **values):
     """One row of a square problem with the work and bytes that belong to it."""
     problem = Problem(form, (size, size), (size, size), lefts, rights, "full")
-    cells = dict(
-        form=form,
-        **sets.square(size),
-        lefts=lefts,
-        rights=rights,
-        fmas=problem.fmas,
-        bytes=problem.bytes(4),
-        compute_us=us,
-        experiment=form,
-        variant="one",
-        family="warp_shuffle",
-        backend="cuda",
-    )
+    cells = {"form": form, "experiment": form, **sets.square(size), "lefts": lefts, "rights": rights, "compute_us": us}
+    cells |= {"fmas": problem.fmas, "bytes": problem.bytes(4)}
+    cells |= {"variant": "one", "family": "warp_shuffle", "backend": "cuda"}
     return sets.row(**{**cells, **values})
 
 
@@ -320,17 +310,11 @@ def test_of_many_curves_those_that_lead_nowhere_step_back():
     metric = METRICS["time"]
     lines = _curves.step_back(_curves.curves(sets.points(rows), metric), metric)
     assert [line.label for line in lines if not line.back] == ["best-of-b", "overlap-wise", "v00", "v03"]
-    assert _curves.background_text(lines).endswith(
-        "v01, v02, " + ", ".join(f"v{k:02}" for k in range(4, many)) + ", within-five-percent-of-it."
-    )
+    others = ", ".join(f"v{k:02}" for k in (1, 2, *range(4, many)))
+    assert _curves.background_text(lines).endswith(f"{others}, within-five-percent-of-it.")
     legend = _curves.draw(sets.points(rows), lines, metric).legends[0]
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "best-of-b",
-        "overlap-wise",
-        "v00",
-        "v03",
-        _curves.OTHERS,
-    ]
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert labels == ["best-of-b", "overlap-wise", "v00", "v03", _curves.OTHERS]
     few = _curves.curves(sets.points(rows[:6]), metric)
     assert _curves.step_back(few, metric) == few and _curves.background_text(few) == ""
 
@@ -357,25 +341,10 @@ def test_accuracy_shows_the_worst_of_each_class():
             ("cufft", "fft", 2e-7),
             ("exact", "other", 0.0),
         ]:
-            rows.append(
-                square(
-                    "one-to-one",
-                    size,
-                    1,
-                    1,
-                    9.0,
-                    variant=variant,
-                    family=family,
-                    rel_l2_error=error * size,
-                    max_error=error,
-                    error_bound=1e-6,
-                )
-            )
-    rows.append(
-        square(
-            "n-to-m", 64, 8, 8, 9.0, variant="cufft", family="fft", rel_l2_error=9e-5, max_error=9.0, error_bound=10.0
-        )
-    )
+            errors = {"rel_l2_error": error * size, "max_error": error, "error_bound": 1e-6}
+            rows.append(square("one-to-one", size, 1, 1, 9.0, variant=variant, family=family, **errors))
+    errors = {"rel_l2_error": 9e-5, "max_error": 9.0, "error_bound": 10.0}
+    rows.append(square("n-to-m", 64, 8, 8, 9.0, variant="cufft", family="fft", **errors))
     drawn = draw(accuracy, result_set(rows))
     lines = {
         name: {line.get_label(): list(line.get_ydata()) for line in one.figure.axes[0].get_lines()}
@@ -411,12 +380,8 @@ def test_no_data_no_figure(ceilings):
 
 def test_text_stays_inside_the_figure(ceilings):
     rows = [row for row in sets.model_rows(sets.GPU) if row["compute_us"]]
-    rows += [
-        {**row, "mode": mode, "compute_us": row["compute_us"] * 1.5}
-        for row in rows
-        for mode in ("cold", "graph")
-        if row["form"] == "one-to-one"
-    ]
+    again = [{**row, "compute_us": row["compute_us"] * 1.5} for row in rows if row["form"] == "one-to-one"]
+    rows += [{**row, "mode": mode} for row in again for mode in ("cold", "graph")]
     results = result_set(rows, ceilings)
     for module in (crossover, floor, roofline, cache, replay):
         for drawing in draw(module, results).values():

@@ -20,14 +20,8 @@ DAY = {"left_rows": 3, "left_cols": 256, "right_rows": 3, "right_cols": 8_640_25
 
 def rows(*times, score="zncc:0.3", result="above:8mad:99", **cells):
     """Rows of a day, a variant or precision each."""
-    given = {
-        **DAY,
-        "window": "valid",
-        "experiment": "time-series-detections",
-        "score": score,
-        "result": result,
-        **cells,
-    }
+    fields = {"window": "valid", "score": score, "result": result}
+    given = {**DAY, **fields, "experiment": "time-series-detections", **cells}
     return [row(variant=v, precision=p, compute_us=us, **given) for v, p, us in times]
 
 

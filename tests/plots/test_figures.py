@@ -75,11 +75,8 @@ def test_comparison_series_scales_and_values(cpu):
 
 
 def test_a_curve_does_not_bridge_a_size_that_only_others_have():
-    rows = [
-        r
-        for r in sets.model_rows(counts={"one-to-one": [(1, 1)]})
-        if not (r["variant"] == "cpu_fft" and r["left_rows"] == 48)
-    ]
+    every = sets.model_rows(counts={"one-to-one": [(1, 1)]})
+    rows = [one for one in every if (one["variant"], one["left_rows"]) != ("cpu_fft", 48)]
     lines = curves(draw(comparison, result_set(rows))["comparison_one-to-one"])
     assert np.isnan(lines["FFT (FFTW)"].get_ydata()).tolist() == [False] * 3 + [True] + [False] * 5
 
@@ -118,19 +115,9 @@ def test_a_variant_nobody_has_heard_of_is_drawn_and_changes_no_other():
 
 
 def test_looks_of_the_usual_variants_differ_without_colour():
-    for group in (
-        ["cpu_definition", "cpu_row_streaming", "cpu_fft"],
-        [
-            "overlap_wise",
-            "warp_shuffle",
-            "split_row",
-            "grouped_overlap",
-            "multi_matrix_right",
-            "multi_matrix_both",
-            "warp_per_overlap",
-            "cufft",
-        ],
-    ):
+    definitions = ["overlap_wise", "warp_shuffle", "split_row", "grouped_overlap", "warp_per_overlap"]
+    gpu = [*definitions, "multi_matrix_right", "multi_matrix_both", "cufft"]
+    for group in (["cpu_definition", "cpu_row_streaming", "cpu_fft"], gpu):
         looks = [style.look(name, "") for name in group]
         assert len({look.marker for look in looks}) == len(group)
         assert len({look.colour for look in looks}) == len(group)
@@ -209,11 +196,8 @@ def test_phases_add_up_and_show_only_variants_that_mark_them(cpu):
 
 
 def test_phases_of_several_variants_stand_in_rows():
-    rows = sets.model_rows(
-        sets.CPU[2:] + [("other_fft", "fft", [""], None)],
-        sizes=[16, 32],
-        counts={"n-to-m": [(2, 2), (8, 8)], "one-to-one": [(1, 1)]},
-    )
+    transforms = sets.CPU[2:] + [("other_fft", "fft", [""], None)]
+    rows = sets.model_rows(transforms, [16, 32], {"n-to-m": [(2, 2), (8, 8)], "one-to-one": [(1, 1)]})
     drawn = draw(phases, result_set(rows))
     assert len(drawn["phases_n-to-m"].figure.axes) == 4
     axes = drawn["phases_one-to-one"].figure.axes
@@ -266,10 +250,8 @@ def test_real_figures_draw_their_data_and_say_what_is_a_substitute(tmp_path):
     assert "nickel patterns (substitute: package not reachable)" in ebsd.caption
     assert ebsd.section == "real" and len(ebsd.figure.axes) == 6
     errors = ebsd.figure.axes[2]
-    assert [t.get_text() for t in errors.get_legend().get_texts()] == [
-        "FFT (FFTW) (180 pairs)",
-        "row streaming (24 pairs)",
-    ]
+    labels = [text.get_text() for text in errors.get_legend().get_texts()]
+    assert labels == ["FFT (FFTW) (180 pairs)", "row streaming (24 pairs)"]
     crops = draw(photo, results)["photo"]
     assert "known shift (-30, 40), recovered by FFT (FFTW) (-30.02, 40.05)" in crops.caption
     assert "4 of 4 cases" in crops.caption

@@ -33,42 +33,22 @@ def folder(tmp_path):
     row |= {"passes": 2, "vectors": 12, "outliers": 3, "signal_to_noise": 4.2, "seconds": 0.02}
     known = {**row, "case": "vortex", "rms": 0.061, "bias_y": 0.01, "bias_x": -0.02, "largest": 0.3}
     pair = {**row, "case": "particles", "peer_difference": 0.038, "peer_seconds": 0.24}
-    data = {
-        "dataset": "particles",
-        "title": "two frames",
-        "licence": "GPLv3",
-        "citation": "somebody",
-        "source": "a.bmp",
-    }
-    store(
-        tmp_path,
-        real.VELOCIMETRY,
-        velocimetry.COLUMNS,
-        [known, pair],
-        {"vortex_vectors": vectors, "particles_vectors": vectors, "particles_frame": np.ones((64, 80), np.uint8)},
-        {"datasets": [data], "missing": ""},
-    )
+    data = {"dataset": "particles", "title": "two frames", "licence": "GPLv3"}
+    data |= {"citation": "somebody", "source": "a.bmp"}
+    previews = {"vortex_vectors": vectors, "particles_vectors": vectors}
+    previews["particles_frame"] = np.ones((64, 80), np.uint8)
+    summary = {"datasets": [data], "missing": ""}
+    store(tmp_path, real.VELOCIMETRY, velocimetry.COLUMNS, [known, pair], previews, summary)
+    row = {"dataset": "camera", "variant": "cpu_fft", "y": 100, "error": 0.05}
     rows = [
-        {
-            "dataset": "camera",
-            "case": case,
-            "variant": "cpu_fft",
-            "frame": frame,
-            "y": 100,
-            "x": 90 + frame,
-            "error": 0.05,
-        }
-        for case in tracking.TOLERANCES
-        for frame in range(1, 5)
+        {**row, "case": case, "frame": frame, "x": 90 + frame} for case in tracking.TOLERANCES for frame in range(1, 5)
     ]
     previews = {f"{case}_frame": np.zeros((240, 320), np.uint8) for case in tracking.TOLERANCES}
     previews |= {f"{case}_place": np.array([100.0, 90.0, 1.0]) for case in tracking.TOLERANCES}
     own = {"case": "shift", "variant": "cpu_fft", "frames": 4, "rms": 0.05, "largest": 0.1, "tolerance": 0.15}
     facts = {"template": [64, 64], "search": [82, 82], "frame": [240, 320], "noise": 4.0, "turn": 1.0}
-    summary = {
-        "datasets": [{"dataset": "camera", "title": "photograph", "variants": [{**own, "frames_per_second": 2500.0}]}]
-    }
-    store(tmp_path, real.TRACKING, tracking.COLUMNS, rows, previews, {**facts, **summary})
+    data = {"dataset": "camera", "title": "photograph", "variants": [{**own, "frames_per_second": 2500.0}]}
+    store(tmp_path, real.TRACKING, tracking.COLUMNS, rows, previews, {**facts, "datasets": [data]})
     return tmp_path
 
 
@@ -91,11 +71,8 @@ def test_the_tables_have_errors_times_and_the_peer(folder):
     fields, tracked = tables.on_real_input(folder)
     first, second = (dict(zip(fields["table"]["columns"], row)) for row in fields["table"]["rows"])
     assert (first["RMS error [px]"], first["Bias y, x [px]"], first["Outliers"]) == ("0.061", "+0.010, -0.020", "25 %")
-    assert (second["From openpiv [px]"], second["Time of openpiv"], second["RMS error [px]"]) == (
-        "0.038",
-        "240 ms",
-        "–",
-    )
+    assert (second["From openpiv [px]"], second["Time of openpiv"]) == ("0.038", "240 ms")
+    assert second["RMS error [px]"] == "–"
     assert "GPLv3" in " ".join(fields["notes"])
     row = dict(zip(tracked["table"]["columns"], tracked["table"]["rows"][0]))
     assert row["Frames per second"] == "2500" and row["Allowed RMS [px]"] == "0.15"

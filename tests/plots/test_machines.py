@@ -88,9 +88,8 @@ def test_other_modes_inputs_and_precisions_take_no_part(results):
 
 
 def test_shapes_off_the_grid_lie_on_no_curve(results):
-    odd = sets.row(
-        experiment="off-grid", variant="grouped_overlap", family="warp_shuffle", **sets.square(20), compute_us=1e-3
-    )
+    cells = {"experiment": "off-grid", "variant": "grouped_overlap", "family": "warp_shuffle", **sets.square(20)}
+    odd = sets.row(**cells, compute_us=1e-3)
     sets.write_set(results, [*sets.model_rows(VARIANTS, SIZES, COUNTS, repetitions=1), odd], key="grid-gpu")
     assert "20x20" not in set(machine(results, "grid-gpu").cells["size"])
 
@@ -108,13 +107,8 @@ def test_crossovers_are_a_property_of_each_machine(results):
 def test_imported_machines_are_hollow_and_named_as_published(results):
     drawn = machines.draw([machine(results, "fast-gpu"), machine(results, "published-volta", 1)])
     figures = {one.name: one for one in drawn if isinstance(one, Drawing)}
-    assert set(figures) == {
-        "machines_best_one-to-one",
-        "machines_speedup_one-to-one",
-        "machines_best_n-to-m",
-        "machines_speedup_n-to-m",
-        "machines_crossover",
-    }
+    by_form = {f"machines_{what}_{form}" for what in ("best", "speedup") for form in ("one-to-one", "n-to-m")}
+    assert set(figures) == by_form | {"machines_crossover"}
     axes = figures["machines_best_n-to-m"].figure.axes[0]
     measured, foreign = axes.get_lines()
     assert to_hex(foreign.get_markerfacecolor()) == "#ffffff" != to_hex(measured.get_markerfacecolor())

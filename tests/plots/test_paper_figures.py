@@ -132,18 +132,8 @@ def test_ticks_of_the_paper(drawn):
 
 @pytest.mark.parametrize("time_us", [0.21, 0.51, 1.01, 2.01, 4.99])
 def test_an_axis_of_nearly_equal_times_has_two_different_labels(time_us):
-    points = [
-        paper.line(
-            "split_row",
-            "distribution=triangle;rows_per_thread=1;warps_per_block=4",
-            "one-to-one",
-            1,
-            1,
-            size,
-            compute_us=time_us * (1 + size / 1e4),
-        )
-        for size in FIVE
-    ]
+    problem = "split_row", "distribution=triangle;rows_per_thread=1;warps_per_block=4", "one-to-one", 1, 1
+    points = [paper.line(*problem, size, compute_us=time_us * (1 + size / 1e4)) for size in FIVE]
     axes = draw("fig16", paper.result_set(points)).figure.axes[0]
     low, high = axes.get_ylim()
     texts = [text.get_text() for place, text in zip(axes.get_yticks(), axes.get_yticklabels()) if low <= place <= high]

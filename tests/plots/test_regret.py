@@ -57,12 +57,8 @@ def test_a_choice_that_was_not_measured_is_told_not_guessed():
 def test_geometric_mean_and_worst_per_form():
     many = dict(form="one-to-many", rights=6)
     near = [row(v, s, us, **many) for v, s, us in (("a", 16, 1.0), ("b", 16, 2.0), ("a", 64, 10.0), ("b", 64, 20.0))]
-    judged = [
-        row("a", 32, 6.0, "judge"),
-        row("b", 32, 4.0, "judge"),
-        row("a", 32, 6.0, "judge", **many),
-        row("b", 32, 6.0, "judge", **many),
-    ]
+    judged = [row("a", 32, 6.0, "judge"), row("b", 32, 4.0, "judge")]
+    judged += [row(variant, 32, 6.0, "judge", **many) for variant in ("a", "b")]
     said = regret.summary(regret.table(result_set(*SWEEP, *near, *judged)))
     assert f"of 2 problems: {math.sqrt(1.5):.3f} and 1.50" in said
     assert "one-to-one 1.500 and 1.50; one-to-many 1.000 and 1.00" in said
@@ -85,7 +81,5 @@ def test_command(tmp_path, capsys):
     assert "Geometric mean and worst regret of 2 problems: 1.000" in capsys.readouterr().out
     assert regret.main(["some-machine", "--results", str(tmp_path)]) == 1, "nothing was judged"
     assert regret.main(["some-machin", "--results", str(tmp_path)]) == 2
-    assert (
-        capsys.readouterr().err
-        == "error: machine key some-machin: no published or local results; did you mean some-machine?\n"
-    )
+    told = "error: machine key some-machin: no published or local results; did you mean some-machine?\n"
+    assert capsys.readouterr().err == told

@@ -21,20 +21,10 @@ TILED = template_matching.variant("tiled")
 
 def matched(variant, us, shapes, templates_=10, params="", **cells):
     names = ("left_rows", "left_cols", "right_rows", "right_cols")
-    given = {
-        **dict(zip(names, shapes)),
-        "experiment": "template-matching",
-        "family": "template_matching",
-        "form": "n-to-m",
-        "window": "valid",
-        "score": "zncc:0.3",
-        "lefts": templates_,
-        "rights": 1,
-        "backend": "cuda",
-        "fmas": 1_000_000,
-        **cells,
-    }
-    return row(variant=variant, params=params, compute_us=us, **given)
+    given = {"experiment": "template-matching", "family": "template_matching", "backend": "cuda", "fmas": 1_000_000}
+    problem = {"form": "n-to-m", "window": "valid", "score": "zncc:0.3", "lefts": templates_, "rights": 1}
+    problem |= dict(zip(names, shapes))
+    return row(**{"variant": variant, "params": params, "compute_us": us, **given, **problem, **cells})
 
 
 def of_patients(speed=2.0):
@@ -111,16 +101,13 @@ def test_ours_stands_beside_the_paper(measured):
 def test_the_total_has_transfers_and_no_plan(tmp_path):
     shapes = (53, 54, 63, 76)
     times = {"upload_us": 30.0, "download_us": 10.0, "plan_us": 5000.0, "allocate_us": 900.0}
-    noisy = [
-        matched(TILED, 20.0, shapes, params=f"template_tile={n}x4", **{**times, "upload_us": up})
-        for n, up in ((4, 30.0), (8, 90.0))
-    ]
-    rows = [*noisy, matched(template_matching.variant("direct"), 50.0, shapes, **times)]
+    rows = [matched(template_matching.variant("direct"), 50.0, shapes, **times)]
+    for tile, upload in (("4x4", 30.0), ("8x4", 90.0)):
+        rows.append(matched(TILED, 20.0, shapes, params=f"template_tile={tile}", **{**times, "upload_us": upload}))
     rows.append(matched("cpu_one", 100.0, shapes, params="threads=all", backend="cpu", plan_us=400.0))
     found = template_matching.every_point(loaded(tmp_path, rows)).sort_values("time_us")
-    assert found["total_us"].tolist() == [60, 60, 90, 100], (
-        "transfers are the medians of a problem, plans are not counted"
-    )
+    # Transfers are the medians of a problem, and plans are not counted.
+    assert found["total_us"].tolist() == [60, 60, 90, 100]
 
 
 def test_the_best_tile_is_that_of_the_shortest_time(tmp_path):
@@ -162,9 +149,8 @@ def test_rows_without_a_phase_of_denominators_have_two_parts(tmp_path):
     drawn, labels = passes_of(results)
     assert labels == [template_passes.TOGETHER, "numerators", "the rest"]
     assert "measured as one phase for P1" in drawn.caption
-    assert found_of(results)[1] == found_of(loaded(tmp_path / "new", of_patients()))[1], (
-        "claims take both kinds of rows"
-    )
+    both = loaded(tmp_path / "new", of_patients())
+    assert found_of(results)[1] == found_of(both)[1], "claims take both kinds of rows"
 
 
 def test_a_set_without_rows_says_what_measures_them(tmp_path):
@@ -185,9 +171,8 @@ def test_every_figure_is_drawn(measured):
     assert len(drawn["template_matching_tiles"].figure.axes[0].lines) >= 6
     lines = drawn["template_matching_crossover"].figure.axes[0].lines
     assert len(lines) == 3
-    assert lines[0].get_ydata()[0] == pytest.approx(0.1 * lines[0].get_xdata()[0] / 2), (
-        "the centred sums take half of the time of the others"
-    )
+    # The centred sums take half of the time of the others.
+    assert lines[0].get_ydata()[0] == pytest.approx(0.1 * lines[0].get_xdata()[0] / 2)
     titles = [one["title"] for one in sets.chapter(measured, "template_matching")["tables"]]
     assert titles[:2] == ["The paper's patients, 10 templates", "Time by template and frame"]
     assert titles[2:] == ["Shares of the passes, 10 templates"]
@@ -230,9 +215,8 @@ def test_claims_of_what_is_compiled_at_run_time(tmp_path, us, registers, verdict
     assert isinstance(drawn, Drawing) and "500 ms the first time" in drawn.caption and "0.9 ms to load" in drawn.caption
     _, firsts = drawn.figure.axes
     heights = [bars[0].get_height() for bars in firsts.containers]
-    assert heights == pytest.approx([2.07, 0.9 + us / 1000, 500.9 + us / 1000]), (
-        "for all sizes, warm, cold: milliseconds"
-    )
+    # In milliseconds: for all sizes, warm, cold.
+    assert heights == pytest.approx([2.07, 0.9 + us / 1000, 500.9 + us / 1000])
     found, here = found_of(results)
     assert found["W08"] == found["W09"] == verdict
     assert here["W08"] == of_registers

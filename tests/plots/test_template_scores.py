@@ -30,23 +30,21 @@ def measured(variant, us, shapes=SHAPES, **cells):
 @pytest.fixture
 def results(tmp_path):
     zncc = {"score": "zncc:0.3"}
-    return loaded(
-        tmp_path,
-        [
-            measured("slow_score", 90.0, **zncc),
-            measured("fast_score", 52.0, **zncc),
-            measured("product", 60.0),
-            measured("other_product", 40.0, experiment="off-grid"),
-            measured("in_tf32", 1.0, precision="tf32"),
-            measured("other_mode", 1.0, mode="latency"),
-            measured("masked", 150.0, masks="left", **zncc),
-            measured("peak_score", 30.0, result="peak", **zncc),
-            measured("peak_product", 15.0, result="peak"),
-            measured("alone", 30.0, (8, 8, 480, 640), **zncc),
-            measured("elsewhere", 99.0, (24, 24, 64, 64), experiment="fields", **zncc),
-            measured("elsewhere", 33.0, (24, 24, 64, 64), experiment="fields"),
-        ],
-    )
+    rows = [
+        measured("slow_score", 90.0, **zncc),
+        measured("fast_score", 52.0, **zncc),
+        measured("product", 60.0),
+        measured("other_product", 40.0, experiment="off-grid"),
+        measured("in_tf32", 1.0, precision="tf32"),
+        measured("other_mode", 1.0, mode="latency"),
+        measured("masked", 150.0, masks="left", **zncc),
+        measured("peak_score", 30.0, result="peak", **zncc),
+        measured("peak_product", 15.0, result="peak"),
+        measured("alone", 30.0, (8, 8, 480, 640), **zncc),
+        measured("elsewhere", 99.0, (24, 24, 64, 64), experiment="fields", **zncc),
+        measured("elsewhere", 33.0, (24, 24, 64, 64), experiment="fields"),
+    ]
+    return loaded(tmp_path, rows)
 
 
 def test_the_fastest_score_stands_beside_the_fastest_product(results):
