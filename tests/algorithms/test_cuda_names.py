@@ -1,7 +1,5 @@
 """CUDA 12.2 is the oldest toolkit that must compile: no source needs a name that it does not have."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where the headers of the algorithms lie, whose names they hold, and what only the vocabulary may say."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

@@ -2,8 +2,6 @@
 written out; no kernel that may start early does anything before it has waited; and none leaves asynchronous copies or
 its cluster without a wait."""
 
-from __future__ import annotations
-
 import difflib
 import re
 import shutil

@@ -3,8 +3,6 @@
 A length that no test meets is code that never ran: the twiddles of whole lengths could be removed unseen.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

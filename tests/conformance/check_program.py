@@ -4,8 +4,6 @@ that it prints repeats a failure that was made small.
 usage: check_program.py CONFORMANCE CONFORMANCE_BROKEN, both paths; meson test runs it
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -6,8 +6,6 @@ Example: run_parts.py --parts 12 --record random.json -- build/tests/conformance
          run_parts.py --parts 4 -- build/tests/conformance/conformance --device cuda --variant tiled_direct_peak
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """What the C API does with requests, pointers and handles that are wrong: one line, status 1, and the process goes on."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 

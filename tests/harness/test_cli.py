@@ -1,7 +1,5 @@
 """The program xcorr-bench: exit codes, one-line errors, JSON, records, and a known time."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The harness's reduction of surfaces against scikit-image and numpy, through the library."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The float64 reference, both methods, against scipy: sign, order, windows and shapes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.signal

@@ -1,7 +1,5 @@
 """The float64 scores against numpy and scipy, and on photographs against scikit-image."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.signal

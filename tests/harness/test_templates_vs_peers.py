@@ -1,7 +1,5 @@
 """Scores of templates in photographs, by the variants that are made for them, against scikit-image and OpenCV."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

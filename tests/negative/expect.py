@@ -6,8 +6,6 @@ PATTERN is a regular expression that a line of what the program prints must matc
 the test is skipped. meson.build of tests/negative and tests/stress call it.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

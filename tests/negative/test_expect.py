@@ -1,7 +1,5 @@
 """What passes a test of a fault: its exit code and its text, both."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """The table of errors: peaks that disagree, errors on data with an offset, and sets that have none of it."""
 
-from __future__ import annotations
-
 import csv
 import io
 

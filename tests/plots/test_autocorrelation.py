@@ -1,7 +1,5 @@
 """Autocorrelation of images: the table, the curves, the figures of lengths, and the chapter, with and without rows."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

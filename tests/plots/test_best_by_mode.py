@@ -1,7 +1,5 @@
 """The winners of every mode side by side."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Winners, margins, ties, the two accountings, and the three formats."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

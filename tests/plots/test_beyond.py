@@ -1,7 +1,5 @@
 """The table of speed-ups over the paper's best: what that is, what is missing, when the bars are reached."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Figures beyond the paper's: the numbers behind the pictures, and when there is no picture."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Claims: every id is there, computations on small sets, and a changed value changes its verdict only."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

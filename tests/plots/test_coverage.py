@@ -1,7 +1,5 @@
 """Which families were not asked in a cell, and how the tables say so."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Matched filters: days of data a second from rows, planted earthquakes from artifacts, their figure and their chapter."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from fixtures import real, sets

@@ -1,7 +1,5 @@
 """The table of problems with fields: its rows stay out of the plain points."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fixtures import sets

@@ -1,7 +1,5 @@
 """Series, labels, ranges and scales of the figures, asserted from a fixture set."""
 
-from __future__ import annotations
-
 import gzip
 import zipfile
 

@@ -1,7 +1,5 @@
 """Figures and tables of velocimetry and tracking, from made artifacts and without any."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The packages of plots: no module imports back, what a set commits."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 from graphlib import TopologicalSorter

@@ -1,7 +1,5 @@
 """Figures that compare machines: the crossover, what is best, what is drawn hollow, what is left out."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

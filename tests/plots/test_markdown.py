@@ -1,7 +1,5 @@
 """What a row says stands in a table as text, whatever signs it has."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Named metrics, speed-ups and how times are written."""
 
-from __future__ import annotations
-
 import pytest
 from fixtures import sets
 

@@ -1,7 +1,5 @@
 """What a tie is: the spread within a run, between the runs of a point, and the usual one of its class of time."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Generated blocks of the README and the pages under docs/: written, compared, and mistakes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

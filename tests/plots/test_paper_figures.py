@@ -1,7 +1,5 @@
 """Series, facets, normalisations and captions of the paper's figures, from a made-up grid."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from fixtures import paper

@@ -1,7 +1,5 @@
 """The table of auto's regret: what is set aside, what it divides by, what it says."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

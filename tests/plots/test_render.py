@@ -1,7 +1,5 @@
 """The command that draws a set: which set, what is written, the same bytes twice."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The report is one self-contained page that fits narrow and wide windows."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

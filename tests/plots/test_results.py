@@ -1,7 +1,5 @@
 """Surfaces beside peaks: the table, the figure and the chapter, with rows, with some of them and with none."""
 
-from __future__ import annotations
-
 import pytest
 from fixtures import sets
 from fixtures.sets import loaded

@@ -1,7 +1,5 @@
 """The figure and the ten rows of the README: which problems, which times."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The smaller SVG shows the same: coordinates, text, styles, references, pictures."""
 
-from __future__ import annotations
-
 import base64
 import io
 import re

@@ -1,7 +1,5 @@
 """Table 1 by rule: winners, ties, cells without a time, the three accountings, the printed order."""
 
-from __future__ import annotations
-
 import csv
 import io
 

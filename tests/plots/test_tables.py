@@ -1,7 +1,5 @@
 """What every table has in common: files and the chapter of the report follow from its page."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from fixtures import sets

@@ -1,7 +1,5 @@
 """Template matching: the table beside the paper's numbers, the figures, the chapter and the claims, with and without rows."""
 
-from __future__ import annotations
-
 import pytest
 from fixtures import sets
 from fixtures.sets import loaded

@@ -1,7 +1,5 @@
 """Scores beside products: which times are compared, in which order, against which bar; and no problem of the published rows is left out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Outlier rule, statistics and which rows reach the tidy frame."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

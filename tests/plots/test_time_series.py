@@ -1,7 +1,5 @@
 """Time series: Table 2, the fastest by precision class, sweeps, the map, and the claims of the source."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """auto: what it picks from made-up times, from which source, and what it says about it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 """What auto takes from published times for velocimetry and template matching on a GPU. No GPU is needed: a stand-in has the
 variants that matter, and what each refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 from experiments.inputs import tracking

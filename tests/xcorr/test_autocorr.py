@@ -1,7 +1,5 @@
 """C1D and R_max: images of known length, tables of known shape, and the command on a stand-in library."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers of more digits than float32, and outliers: through Library, Auto and the command, in the built library."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.signal

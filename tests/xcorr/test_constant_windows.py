@@ -1,8 +1,6 @@
 """Windows beside nodata fills, faults and a second mode keep their scores, by every CPU variant that has them: inputs
 of users' reports (EQcorrscan 71 and 357), the truth by numpy in float64."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view

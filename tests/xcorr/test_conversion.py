@@ -1,7 +1,5 @@
 """The pivot, exact differences, and what conversion costs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

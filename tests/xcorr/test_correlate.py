@@ -1,7 +1,5 @@
 """The user's program xcorr: forms, orders and outputs, on a stand-in library."""
 
-from __future__ import annotations
-
 import csv
 import os
 

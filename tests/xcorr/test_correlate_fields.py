@@ -1,7 +1,5 @@
 """The command xcorr with fields, on the built library and a photograph: template matching, registration, lists of peaks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy_library import refused

@@ -1,8 +1,6 @@
 """The command xcorr with --result: where a variant writes records itself, memory is bounded by matrices and records, and no
 surface is made; elsewhere by surfaces, which the library reduces."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

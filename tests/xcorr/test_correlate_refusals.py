@@ -1,7 +1,5 @@
 """What xcorr refuses: one line, exit code 2, nothing lost; on a stand-in library."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

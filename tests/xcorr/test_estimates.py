@@ -1,8 +1,6 @@
 """auto with fields: times of problems with such fields decide; without them a variant that writes the result itself is weighed
 against a surface and its reduction."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Data whose range an FFT does not survive: auto takes a variant by definition, or says that it does not."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Fields of a problem: texts, ids, circular windows, work and bytes, and what is refused, as tests/harness/test_fields.cpp has
 them for C++. What is refused is read from that file, so that both refuse the same in the same words."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

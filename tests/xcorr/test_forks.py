@@ -1,7 +1,5 @@
 """What a process that was forked may do with the library; before, calls with threads waited for ever."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

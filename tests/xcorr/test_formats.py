@@ -1,7 +1,5 @@
 """Files that the commands read: right values of every format, and one line for what is none."""
 
-from __future__ import annotations
-
 import os
 import struct
 import sys

@@ -1,7 +1,5 @@
 """The binding, and every variant of the build against scipy through it."""
 
-from __future__ import annotations
-
 import ctypes.util
 import json
 import os

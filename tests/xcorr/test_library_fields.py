@@ -1,7 +1,5 @@
 """The binding with fields of a problem: records, masks, one array twice, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

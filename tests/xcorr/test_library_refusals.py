@@ -1,7 +1,5 @@
 """What the binding refuses, and what it takes: types, values, sizes and the array of the result."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

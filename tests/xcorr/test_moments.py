@@ -1,7 +1,5 @@
 """Moments of windows against numpy, by windows that are looked at one by one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """--nan-is-masked: NaN are left out as a mask leaves elements out; and what says so where they are not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy_library import ScipyLibrary, refused

@@ -1,7 +1,5 @@
 """What all three commands write, and where they refuse to."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

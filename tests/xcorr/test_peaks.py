@@ -1,7 +1,5 @@
 """The peak finder against analytic peaks, its border rule and its ratio."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Phase correlation knows no brightness: against its own formula in float64, and on what users bring."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Particle image velocimetry: fields of known displacement, the normalised median test, and the command."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 

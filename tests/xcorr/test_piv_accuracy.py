@@ -1,7 +1,5 @@
 """What velocimetry says is true: no bias towards whole pixels, half a pixel, values, outliers, blank windows and masks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gpu_library import DEVICE, GpuLibrary

@@ -1,7 +1,5 @@
 """Displacements of a real pair of frames against those of openpiv-python."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,6 @@
 """What plans cost: a single call counts its plan, calls of a known number share it, a plan that is kept costs nothing. All
 times are made up."""
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

@@ -1,7 +1,5 @@
 """All three commands: closed pipes, Ctrl-C, memory, and mistakes end in a line at most."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

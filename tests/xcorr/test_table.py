@@ -1,7 +1,5 @@
 """What auto believes of a table of times: times that a machine can have measured, and nothing else."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -4,8 +4,6 @@ A photograph is cut at two places and averaged over 4 x 4 pixels, so that the cu
 what lies at their edges.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 
