@@ -132,22 +132,11 @@ def test_own_rows_that_are_far_yield_to_nearer_ones_of_another_machine():
 
 
 def rows(*sides, fast="cpu_row_streaming", us=5.0, **cells):
-    found = []
-    for side in sides:
-        for variant, time in ((fast, us), ("cpu_fft", 9.0)):
-            found.append(
-                sets.row(
-                    variant=variant,
-                    params="threads=all",
-                    compute_us=time,
-                    left_rows=side,
-                    left_cols=side,
-                    right_rows=side,
-                    right_cols=side,
-                    **cells,
-                )
-            )
-    return found
+    return [
+        sets.row(variant=variant, params="threads=all", compute_us=time, **sets.square(side), **cells)
+        for side in sides
+        for variant, time in ((fast, us), ("cpu_fft", 9.0))
+    ]
 
 
 @pytest.fixture
@@ -251,11 +240,8 @@ def test_a_damaged_table_is_one_line_with_the_command_that_makes_it(results):
 
 def test_only_passed_rows_of_mode_stream_are_times():
     good = [{name: store.text_of(value) for name, value in one.items()} for one in rows(32)]
-    bad = [
-        {**good[0], "params": f"{name}=1", name: value}
-        for name, value in {"outcome": "incorrect", "mode": "graph"}.items()
-    ]
-    times = measured.times_of([*good, *bad])
+    incorrect, graph = {"params": "a=1", "outcome": "incorrect"}, {"params": "a=2", "mode": "graph"}
+    times = measured.times_of([*good, good[0] | incorrect, good[0] | graph])
     assert times == {"fp32": {square(32): {("cpu_row_streaming", "threads=all"): 5.0, ("cpu_fft", "threads=all"): 9.0}}}
     assert table.undigest(json.loads(json.dumps(table.digest(times)))) == times
 
@@ -323,18 +309,12 @@ class Series(ScipyLibrary):
 
     def variants(self):
         general = [{**one, "backend": "cuda", "precisions": ["fp32", "tf32"]} for one in super().variants()]
+        common = {**general[0], "family": "time_series", "forms": ["n-to-m"], "points": ["a=1", "a=2"]}
         own = [
-            {
-                **general[0],
-                "id": name,
-                "family": "time_series",
-                "precisions": [p],
-                "forms": ["n-to-m"],
-                "algorithm_class": c,
-            }
-            for name, (p, c) in self.OWN.items()
+            {**common, "id": name, "precisions": [precision], "algorithm_class": algorithm_class}
+            for name, (precision, algorithm_class) in self.OWN.items()
         ]
-        return sorted([*general, *[{**one, "points": ["a=1", "a=2"]} for one in own]], key=lambda one: one["id"])
+        return sorted([*general, *own], key=lambda one: one["id"])
 
     def supports(self, problem, *, variant, **_):
         fits = problem.rights == 1 and problem.left[0] == problem.right[0] and problem.window == "valid"
@@ -370,14 +350,11 @@ def test_a_family_for_such_problems_is_taken_where_nothing_near_was_measured(res
 def test_measured_time_series_decide_against_the_rule(results):
     shape = {"left_rows": 1, "left_cols": 256, "right_rows": 1, "form": "n-to-m", "rights": 1, "window": "valid"}
     key = ScipyLibrary().machine("cpu")["machine_key"]
+    times = {("timeseries_fft", "a=2"): 50.0, ("timeseries_fft", "a=1"): 90.0, ("cpu_fft", "threads=all"): 40.0}
     found = [
         sets.row(variant=v, params=p, compute_us=us, right_cols=width, lefts=16, backend="cuda", **shape)
         for width in (900_255, 1_100_255)
-        for v, p, us in (
-            ("timeseries_fft", "a=2", 50.0),
-            ("timeseries_fft", "a=1", 90.0),
-            ("cpu_fft", "threads=all", 40.0),
-        )
+        for (v, p), us in times.items()
     ]
     write_set(results, found, key)
     choice = series_choice(results, LONG)
@@ -401,10 +378,8 @@ def test_the_family_of_the_speeds_exists():
 
 def test_command_says_the_choice_in_one_line(results, monkeypatch, capsys):
     monkeypatch.setattr(command, "Library", ScipyLibrary)
-    assert (
-        command.run(["--form", "n-to-m", "--left", "56", "--lefts", "4", "--rights", "9", "--results", str(results)])
-        == 0
-    )
+    words = f"--form n-to-m --left 56 --lefts 4 --rights 9 --results {results}"
+    assert command.run(words.split()) == 0
     out = capsys.readouterr().out
     assert out.startswith("n-to-m/56x56/56x56/4:9/full: cpu_") and out.count("\n") == 1
 

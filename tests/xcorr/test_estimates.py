@@ -22,14 +22,8 @@ FORMS = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
 def entry(name, results=("surface",), parent="", algorithm_class="fft", points=("",)):
     return {
         **{"id": name, "family": "f", "backend": "cuda", "algorithm_class": algorithm_class, "parent": parent},
-        **{
-            "precisions": ["fp32"],
-            "forms": FORMS,
-            "points": list(points),
-            "modes": ["stream"],
-            "results": list(results),
-        },
-        **{"source_hash": name, "summary": "made up"},
+        **{"precisions": ["fp32"], "forms": FORMS, "points": list(points), "modes": ["stream"]},
+        **{"results": list(results), "source_hash": name, "summary": "made up"},
     }
 
 
@@ -96,9 +90,7 @@ def test_a_borrowed_time_never_comes_before_the_one_that_it_is_borrowed_from():
     points = entry("direct", points=("a=1", "a=2"))
     some = {square(64): {("direct", "a=2"): 9.0}}
     found = estimates.estimates(square(64, boundary="circular"), source(some), listed(points))
-    assert [one.point for one in found] == [("direct", "a=2")], (
-        "the other point was left out of a sweep, as slow ones are"
-    )
+    assert [one.point for one in found] == [("direct", "a=2")], "the other point was left out, as slow ones are"
 
 
 def test_who_writes_the_result_meets_surface_and_reduction():
@@ -130,10 +122,8 @@ def test_the_boundary_changes_the_work_of_each_class_by_its_own_measure():
     assert found["lanes", ""].us == pytest.approx(100 * problem.fft_work / plain.fft_work)
     assert found["direct", "a=1"].us == pytest.approx(100 * problem.fmas / plain.fmas)
     assert problem.fmas == plain.fmas, "64^2 outputs of 64^2 products, or 127^2 of fewer"
-    assert (
-        found["direct", "a=2"].us == pytest.approx(90)
-        and "for the work with boundary circular" in found["lanes", ""].why
-    )
+    assert found["direct", "a=2"].us == pytest.approx(90)
+    assert "for the work with boundary circular" in found["lanes", ""].why
 
 
 @pytest.mark.parametrize(
@@ -163,9 +153,8 @@ def chosen(results, problem, *entries, **machine):
 
 
 def cells(variant, side, us, **given):
-    shape = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), side)
     counts = {"form": "n-to-mn", "lefts": 4, "rights": 64}
-    return sets.row(variant=variant, compute_us=us, backend="cuda", **shape, **counts, **given)
+    return sets.row(variant=variant, compute_us=us, backend="cuda", **sets.square(side), **counts, **given)
 
 
 def test_auto_reads_such_times_from_tables_and_says_what_they_are(results):
@@ -177,9 +166,8 @@ def test_auto_reads_such_times_from_tables_and_says_what_they_are(results):
     rows.append(cells("block_peak", 64, 500.0, result="peak"))
     measured.write(sets.write_set(results, rows, key, "local"))
     best = chosen(results, square(64, result="peak"), BLOCK, LANES, PEAK)
-    assert best.variant == "block" and "next lanes" in best.why, (
-        "110 and a reduction; block_peak was measured to be slow"
-    )
+    # 110 and a reduction: block_peak was measured to be slow.
+    assert best.variant == "block" and "next lanes" in best.why
     assert chosen(results, square(64), BLOCK, LANES, PEAK).variant == "lanes"
 
 
@@ -287,10 +275,8 @@ def test_what_the_nearest_problem_cannot_have_was_not_found_slow_there():
         Problem("n-to-mn", (side, side), (side, side), pairs, pairs, "full", fields)
         for side, pairs in ((32, 1000), (32, 16000), (64, 4000))
     )
-    assert (
-        neighbours(few, times := {many: {("small", ""): 9.0, ("block", ""): 30.0}, large: {("block", ""): 30.0}})[0]
-        == large
-    )
+    times = {many: {("small", ""): 9.0, ("block", ""): 30.0}, large: {("block", ""): 30.0}}
+    assert neighbours(few, times)[0] == large
     variants = listed(BLOCK, entry("small"))
 
     def ranked(can):
@@ -309,10 +295,8 @@ def test_far_times_with_such_fields_count_unless_the_surface_was_measured_nearer
     times[of(3200)] = {("block", ""): 320.0}
     assert first(asked, times, BLOCK).us == pytest.approx(10 + reduction_us(asked))
     times[of(3200)] = {("lanes", ""): 900.0}
-    assert [one.point[0] for one in estimates.estimates(asked, source(times), listed(BLOCK, LANES))] == [
-        "block",
-        "lanes",
-    ]
+    ranked = estimates.estimates(asked, source(times), listed(BLOCK, LANES))
+    assert [one.point[0] for one in ranked] == ["block", "lanes"]
 
 
 def test_pairs_of_one_left_are_the_same_in_every_form_that_has_them():

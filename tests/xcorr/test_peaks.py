@@ -12,14 +12,7 @@ from xcorr.commands.peaks import find_peaks
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.floats(-0.49, 0.49),
-    st.floats(-0.49, 0.49),
-    st.floats(0.1, 5),
-    st.floats(0.1, 5),
-    st.integers(-20, 20),
-    st.integers(-20, 20),
-)
+@given(*[st.floats(-0.49, 0.49)] * 2, *[st.floats(0.1, 5)] * 2, *[st.integers(-20, 20)] * 2)
 def test_a_parabola_is_found_exactly(dy, dx, ay, ax, sy0, sx0):
     y, x = np.mgrid[0:9, 0:11]
     out = 100 - ay * (y - 4 - dy) ** 2 - ax * (x - 6 - dx) ** 2
@@ -96,16 +89,11 @@ def test_ratio_against_a_plain_search():
     found = find_peaks(out, (0, 0))
     for pair, matrix in enumerate(out):
         top = np.unravel_index(matrix.argmax(), matrix.shape)
-        second = max(
-            (
-                matrix[y, x]
-                for y in range(6)
-                for x in range(8)
-                if max(abs(y - top[0]), abs(x - top[1])) > 2
-                and matrix[y, x] == matrix[max(y - 1, 0) : y + 2, max(x - 1, 0) : x + 2].max()
-            ),
-            default=-1,
-        )
+        second = -1
+        for y, x in np.ndindex(6, 8):
+            around = matrix[max(y - 1, 0) : y + 2, max(x - 1, 0) : x + 2]
+            if max(abs(y - top[0]), abs(x - top[1])) > 2 and matrix[y, x] == around.max():
+                second = max(second, matrix[y, x])
         expected = matrix.max() / second if second > 0 else np.nan
         np.testing.assert_equal(found.peak_to_second[pair], expected)
 

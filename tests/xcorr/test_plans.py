@@ -51,10 +51,6 @@ def measure(results, times, backend, **given):
     measured.write(sets.write_set(results, rows, ScipyLibrary().machine("cpu")["machine_key"], "local"))
 
 
-def shape(side):
-    return dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), side)
-
-
 def variant_of(library, name):
     return Variant.from_list(library.variant(name))
 
@@ -85,7 +81,7 @@ def test_the_share_of_a_plan():
 )
 def test_plans_of_a_gpu_count(results, fields, calls, best, said):
     times = {("overlap_wise", ""): 500.0, ("cufft", PLAIN): 20.0, ("cufft", LINKED): 10.0}
-    measure(results, times, "cuda", **shape(64), **WINDOWS, **fields)
+    measure(results, times, "cuda", **sets.square(64), **WINDOWS, **fields)
     problem = Problem("n-to-mn", (64, 64), (64, 64), 9, 9, **fields)
     choice = auto.Auto(Gpu(), "cuda", results, calls=calls).choose(problem)
     assert (choice.variant, choice.params) == best
@@ -104,7 +100,7 @@ def test_plans_count_where_nothing_was_measured(results):
 
 def test_one_chooser_knows_requests_of_different_numbers_of_calls(results):
     times = {("cpu_row_streaming", "threads=all"): 900.0, ("cpu_fft", "threads=all"): 300.0}
-    measure(results, times, "cpu", **shape(5000), **WINDOWS, **CIRCULAR)
+    measure(results, times, "cpu", **sets.square(5000), **WINDOWS, **CIRCULAR)
     problem = Problem("n-to-mn", (5000, 5000), (5000, 5000), 9, 9, **CIRCULAR)
     chooser = auto.Auto(Cpu(), "cpu", results)
     names = [chooser.choose(problem, calls=calls).variant for calls in (1, plans.KEPT, 1, 100)]

@@ -40,15 +40,9 @@ def test_a_closed_pipe_is_no_error(name, save, tmp_path):
     code += "module.run = lambda *_: (print('x' * 100000), 0)[1]; sys.exit(correlate.main(sys.argv[1:], object()))"
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words_of(name, save)],
-        stdout=writer,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
+    command = [sys.executable, "-c", code, *words_of(name, save)]
+    options = {"env": {**os.environ, "PYTHONPATH": str(ROOT)}, "text": True, "timeout": HANG_S}
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False, **options)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")
 

@@ -19,11 +19,9 @@ def path(tmp_path, monkeypatch):
     """The table of a local set of one problem."""
     monkeypatch.setenv("XCORR_BUILD", str(tmp_path / "build"))
     (tmp_path / "build").mkdir()
-    cells = {"left_rows": 32, "left_cols": 32, "right_rows": 32, "right_cols": 32, "params": "threads=all"}
-    rows = [
-        sets.row(variant=variant, compute_us=us, **cells)
-        for variant, us in (("cpu_row_streaming", 5.0), ("cpu_fft", 9.0))
-    ]
+    times = {"cpu_row_streaming": 5.0, "cpu_fft": 9.0}
+    cells = {"params": "threads=all", **sets.square(32)}
+    rows = [sets.row(variant=variant, compute_us=us, **cells) for variant, us in times.items()]
     measured.write(sets.write_set(tmp_path / "results", rows, KEY, "local"))
     return tmp_path / "results" / "local" / KEY / table.NAME
 
