@@ -9,6 +9,9 @@ from hypothesis import HealthCheck, settings
 # Nothing is kept in the cache folder of whoever runs the tests.
 os.environ["XCORR_CACHE_DIR"] = os.devnull
 
+# Threads that wait sleep. If other processes have the cores, threads that spin turn a call of 40 ms into one of 8 s.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 collect_ignore_glob = ["*/test_program.py"]  # run by meson
 
 settings.register_profile("xcorr", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -2,16 +2,12 @@
 
 import csv
 import io
-import os
 from functools import partial
 
 import pytest
 from built_library import built_library
 
 from xcorr.commands import correlate
-
-# Threads that wait sleep. Where other processes have the cores, threads that spin make a call of 40 ms one of 8 s.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 @pytest.fixture(scope="session")
