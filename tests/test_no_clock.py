@@ -1,7 +1,5 @@
 """No test depends on how fast the machine is: limits, pauses and clocks stand where a reason allows them."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

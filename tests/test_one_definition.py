@@ -5,8 +5,6 @@ functions, and of two with one name it silently takes either. So the place of ea
 information, and a name with two places is an error.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

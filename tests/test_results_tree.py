@@ -1,7 +1,5 @@
 """What may be tracked below results/: published sets, and the files that README.md there names. Nothing local."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

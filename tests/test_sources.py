@@ -1,7 +1,5 @@
 """A new paper is a new folder: a toy one is added to a copy of the tree, and every reader finds it. Names are unique over sources."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 import subprocess

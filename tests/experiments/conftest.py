@@ -1,12 +1,13 @@
 """For the tests of experiments: sets of results in a folder of the test, and runs of experiments on real input."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
+from driving import driver
 
 from experiments.driver import store
+
+__all__ = ["driver"]
 
 
 @pytest.fixture

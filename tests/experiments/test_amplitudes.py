@@ -1,7 +1,5 @@
 """series-amplitudes: errors over the norms, lost outputs of made-up arithmetic, what is left out; and fragments read back."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 

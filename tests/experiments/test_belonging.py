@@ -1,7 +1,5 @@
 """A row counts where its own cells say that it belongs, with the record of its run; the others are named, and never published."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -10,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from driving import Driver, driver, refusal
+from driving import Driver, refusal
 from stored import NEW, OLD, record, row, save
 
 from experiments.compare import artifacts
@@ -18,8 +16,6 @@ from experiments.driver import store
 from plots import tidy
 from xcorr.errors import UserError
 from xcorr.paths import ROOT
-
-__all__ = ["driver"]
 
 
 def put(path: Path, *rows: store.Row) -> None:

@@ -1,11 +1,9 @@
 """Presets that measure only the fastest points of an earlier pass, and those that an experiment names."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
-from driving import EXPERIMENT, driver
+from driving import EXPERIMENT
 
 from experiments.driver import best, schema, store
 from experiments.driver.points import Unit
@@ -13,7 +11,6 @@ from xcorr.errors import UserError
 from xcorr.native.variants import Variant
 from xcorr.problem import Problem
 
-__all__ = ["driver"]
 GRID = ("a=1;b=1", "a=1;b=2", "a=2;b=1", "a=2;b=2")
 PROBLEM = Problem("one-to-one", (8, 8), (8, 8), 1, 1, "full")
 VARIANT = Variant("fast", "cpu", "cpu", "definition", ("fp32",), ("one-to-one",), GRID, ("stream",), "0" * 16)

@@ -1,18 +1,15 @@
 """Whether a machine is fit to measure, told on a made-up GPU and without one."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
 
 import fake_bench
 import pytest
-from driving import Driver, driver
+from driving import Driver
 
 from experiments.driver import check
 
-__all__ = ["driver"]
 REAL_BUSY_CORES = check.busy_cores
 SMI = {
     "name": "Fake GPU",

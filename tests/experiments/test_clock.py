@@ -1,17 +1,14 @@
 """The order of runs is that of their ids, whatever the clock of the machine says."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
 import pytest
-from driving import Driver, driver
+from driving import Driver
 
 from experiments.driver import store
 from xcorr.errors import UserError
 
-__all__ = ["driver"]
 NEW_RUN_ID = store.new_run_id  # `driver` replaces it
 AHEAD = "20990101T000000-aaaaaa"
 

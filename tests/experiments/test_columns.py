@@ -1,7 +1,5 @@
 """The table of columns and what the program's record says are the same."""
 
-from __future__ import annotations
-
 import re
 
 from experiments.driver.columns import FIELDS, KEY, TABLE

@@ -1,7 +1,5 @@
 """Ours against a published baseline: the best point of a cell, ratios, bars, exit codes."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

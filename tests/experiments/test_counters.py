@@ -1,7 +1,5 @@
 """Counters of a profiler: what ncu prints is read and checked, stored once, and decides claims H02 and H03."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Data from packages: checksums, cache, time limits and twins, with made-up files and no
 network."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A file of rows is read line by line, and no further than the line that shows that it is none."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """image-autocorrelation: the loop, the spectrum, a small run on a stand-in library, and what makes a run fail."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

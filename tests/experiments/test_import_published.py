@@ -1,7 +1,5 @@
 """The import of the published artifact: values arrive, nothing is guessed, labels that cannot be are found."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The mix of the main loops, from machine code: loops, names of kernels, the claim, what differs."""
 
-from __future__ import annotations
-
 from experiments.compare import instruction_mix
 
 

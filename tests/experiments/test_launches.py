@@ -1,13 +1,7 @@
 """Rows that a busy host slowed down are known, named and measured again on request."""
 
-from __future__ import annotations
-
-from driving import driver
-
 from experiments.driver import store
 from experiments.driver.launches import quiet_us, slowed
-
-__all__ = ["driver"]
 
 
 def row(**cells: str) -> store.Row:

@@ -1,18 +1,15 @@
 """Programs, files and folders whose symbolic links lead in a circle: one line, whichever command they are named to."""
 
-from __future__ import annotations
-
 import importlib
 from functools import partial
 from pathlib import Path
 
 import pytest
-from driving import Driver, driver
+from driving import Driver
 
 from experiments.compare import rivals
 from xcorr.errors import command
 
-__all__ = ["driver"]
 NAMED = [
     ("experiments.driver.run", "--folder"),
     ("experiments.driver.run", "--preset smoke --device cpu --folder {experiments} --results"),

@@ -1,7 +1,5 @@
 """Sweeps beside each other: one a folder, or the shards of one selection."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os
@@ -11,13 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from driving import Driver, driver, keys
+from driving import Driver, keys
 from hangs import wait_for
 
 from experiments.driver import lock, store
 from xcorr.errors import UserError
 
-__all__ = ["driver"]
 HANG = {"kind": "hang", "variant": "cpu_fft", "params": "threads=1", "left": "8x8"}
 
 

@@ -1,7 +1,5 @@
 """python3 -m experiments: the list of commands, and a command by its short name."""
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 import sys

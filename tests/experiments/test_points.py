@@ -1,7 +1,5 @@
 """Problems, expansion of experiments, filters and shards."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Predictions from shipped rates and from rows."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import fake_bench

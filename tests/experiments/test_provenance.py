@@ -1,7 +1,5 @@
 """Rows whose sources nobody can look up, or whose rivals did not meet in one run, are refused by name and not published."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -9,13 +7,12 @@ from typing import Any
 
 import fake_bench
 import pytest
-from driving import EXPERIMENT, Driver, driver, refusal
+from driving import EXPERIMENT, Driver, refusal
 
 from experiments.driver import store
 from experiments.driver.repository import Repository
 from xcorr.paths import ROOT
 
-__all__ = ["driver"]
 ALWAYS = [[], ["--partial"], ["--force"], ["--add"]]
 
 

@@ -1,18 +1,13 @@
 """From a local set to a published one."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
 import fake_bench
 import pytest
-from driving import driver
 
 from experiments.driver import store
 from experiments.published import publish
-
-__all__ = ["driver"]
 
 
 def test_published_set_reads_like_the_local_one(driver):

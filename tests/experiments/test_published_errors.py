@@ -1,7 +1,5 @@
 """Published rows are held against the bound of the relative L2 error by what they store."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The experiments on real input: generator, known shifts, artifacts, resuming, twins,
 assertions."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """The compiler's resource report: read, merged, judged; and what it says of the kernels that are built."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

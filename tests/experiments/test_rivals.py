@@ -1,7 +1,5 @@
 """Other libraries beside ours: their scores are right, a wrong one is told, and what is not there is left out with its reason."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

@@ -1,7 +1,5 @@
 """The driver on a program that crashes, hangs, lies and is killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -12,14 +10,13 @@ from pathlib import Path
 
 import fake_bench
 import pytest
-from driving import Driver, driver, keys
+from driving import Driver, keys
 from hangs import HANG_S, wait_for
 
 from experiments.driver import store
 from experiments.driver.predict import Predictor
 from xcorr.choice import speeds
 
-__all__ = ["driver"]
 CRASH = {"variant": "cpu_fft", "params": "threads=1", "left": "8x8"}
 POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)
 

@@ -1,17 +1,13 @@
 """The driver: what it refuses, what it predicts anew, and what it leaves as it is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
-from driving import driver
 
 from experiments.driver import store
 from xcorr.choice import speeds
 
-__all__ = ["driver"]
 POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)
 
 

@@ -1,19 +1,16 @@
 """Several problems of a variant in one process: whatever becomes of it, no other point is lost."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
-from driving import EXPERIMENT, Driver, driver, keys
+from driving import EXPERIMENT, Driver, keys
 from hangs import HANG_S
 
 from experiments.driver.points import in_processes
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import FOLDER
 
-__all__ = ["driver"]
 POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)
 CRASH = {"variant": "cpu_fft", "params": "threads=1", "left": "8x8"}
 

@@ -1,7 +1,5 @@
 """The experiment files, and what a mistake in one says."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """real-seismic: float64 scores, planted events, verdicts on right and wrong libraries, what is left out without its data."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

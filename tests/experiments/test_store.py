@@ -1,7 +1,5 @@
 """Files of rows: atomic, united, without duplicates, damaged ones set aside."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import gzip

@@ -1,7 +1,5 @@
 """Side experiments where times are looked for."""
 
-from __future__ import annotations
-
 from experiments.driver import store
 from experiments.driver.studies import without_studies
 

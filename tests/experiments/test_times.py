@@ -1,7 +1,5 @@
 """python3 -m experiments.compare.times: points that differ between two builds, always the same ones, measured in turn."""
 
-from __future__ import annotations
-
 import pytest
 
 from experiments.compare import times

@@ -1,7 +1,5 @@
 """scripts/try: verdicts, what is compiled, what limits a variant, and a run on a program that measures nothing."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -10,7 +8,7 @@ from types import SimpleNamespace as Named
 
 import fake_bench
 import pytest
-from driving import Driver, driver
+from driving import Driver
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +19,6 @@ from xcorr.errors import UserError
 from xcorr.paths import ROOT
 from xcorr.problem import Problem
 
-__all__ = ["driver"]
 PROBLEM = Problem("n-to-m", (64, 64), (64, 64), 8, 8, "full")
 CEILINGS = {"copy_bytes_per_s": 1e12, "fill_bytes_per_s": 2e12, "cublas_fp32_flop_per_s": 6e13}
 CEILINGS["empty_launch_stream_us"] = 2.5

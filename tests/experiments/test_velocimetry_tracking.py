@@ -1,7 +1,5 @@
 """Velocimetry and tracking: errors of known motion are asserted, and a wrong result fails the run."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import sys

@@ -3,8 +3,6 @@
 Commands are those of the build folder, as ninja has them; only the include path, one object and the output differ.
 """
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The mutations as data, and folders that hold what a mutation edits."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field

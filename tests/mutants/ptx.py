@@ -1,7 +1,5 @@
 """Kernels of PTX as lines, and what a line is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -13,8 +13,6 @@ others. Then it must meet as many such barriers as is written below before it lo
 stored, and before it writes. Some block of it still waits before it lets the next launch start.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

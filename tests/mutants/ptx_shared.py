@@ -11,8 +11,6 @@ Both walk along every branch. Of the copies, what a comparison gave is kept unti
 `if (next < end) copy(); ... while (next < end)` does not leave the loop with copies under way.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 

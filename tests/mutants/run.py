@@ -15,8 +15,6 @@ Exit status: 0 all caught where they must be, 1 something survived or a control 
 Example: python3 -m tests.mutants.run --where emulation,cpu,ptx --record mutants.json
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -5,8 +5,6 @@ A later record replaces what an earlier one says of the same mutant, unit and pl
 Example: python3 -m tests.mutants.table cpu.json card.json --output docs/evidence/mutants.md
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

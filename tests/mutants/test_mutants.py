@@ -1,7 +1,5 @@
 """The mutants' data and their runner (tests/mutants): every text is found, what survives is reported."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The rules of dependent launches and of shared memory find what they are for, in PTX that is written by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.mutants import ptx_rules, ptx_shared

@@ -1,13 +1,10 @@
 """Builds for a CPU alone: no CUDA variant is compiled before one can be measured, and none stays left out afterwards."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest
-from stub_tree import StubTree, tree
+from stub_tree import StubTree
 
-__all__ = ["tree"]
 LOG = 'echo "$(basename "$0") $*" >>"$TMPDIR/log"'
 
 

@@ -1,14 +1,11 @@
 """scripts/test.sh --extended and --exhaustive: every step runs and says how it ended, whatever became of the ones before it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 
 import pytest
-from stub_tree import StubTree, one_error, tree
+from stub_tree import StubTree, one_error
 
-__all__ = ["tree"]
 EXTENDED = ["fuzz", "clang_tidy"]
 STEPS = [
     *EXTENDED,

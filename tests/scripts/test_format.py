@@ -1,7 +1,5 @@
 """scripts/format.sh with mypy and clang-tidy, and the choice of what clang-tidy reads."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -9,9 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from stub_tree import ROOT, one_error, tree
-
-__all__ = ["tree"]
+from stub_tree import ROOT, one_error
 
 
 def test_what_mypy_finds_fails_the_check(tree):

@@ -1,15 +1,12 @@
 """No script ends without a word: whatever fails under it, one line says so."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from stub_tree import ROOT, StubTree, one_error, tree
+from stub_tree import ROOT, StubTree, one_error
 
-__all__ = ["tree"]
 # What each script is called with, so that all of it is reached.
 CALLS = {
     ".ci/run": [["--fast"]],

@@ -1,7 +1,5 @@
 """scripts/slurm_array.sh: what it submits (a stand-in for sbatch), and a whole array on a real cluster of one node."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """source_hash covers what a variant is, not how it is written; an edit of any kind is compiled again."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """The main command as on a machine with a GPU: `scripts/reproduce.sh` with the stand-in of tests/stand_in, which has all CUDA
 variants of the build and their `supports`. Only set-up and build are left out."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The built library for tests that need it: skipped where there is none, unless it is required."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """The C API as a foreign program calls it: any pointer may be null, any text may be a request."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 from dataclasses import dataclass

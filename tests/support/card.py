@@ -1,7 +1,5 @@
 """A published set `card` of made-up rows, and the tables that are printed of it."""
 
-from __future__ import annotations
-
 import stored
 
 from experiments.driver import store

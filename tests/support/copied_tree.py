@@ -1,7 +1,5 @@
 """A copy of the tree that a test may build in, edit and measure with."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

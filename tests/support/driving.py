@@ -1,7 +1,5 @@
 """Runs the driver on the fake program, in this process or as one that can be killed."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """The built library as that of a machine with a GPU: variants of the CPU compute under names of CUDA variants."""
 
-from __future__ import annotations
-
 DEVICE = "cuda:0"
 
 

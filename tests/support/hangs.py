@@ -1,7 +1,5 @@
 """The one limit in time of the tests: it ends what hangs, and no loaded machine reaches it. See tests/README.md."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

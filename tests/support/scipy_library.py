@@ -1,7 +1,5 @@
 """Stands in for `xcorr.native.library.Library` where the built library is not the subject of a test."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

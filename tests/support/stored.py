@@ -1,7 +1,5 @@
 """Rows of a made-up variant as files of a local set."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from experiments.driver import store

@@ -1,7 +1,5 @@
 """The scripts in a tree of their own, with stand-ins for all that they call: nothing is built, installed or measured."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

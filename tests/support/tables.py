@@ -1,7 +1,5 @@
 """Results folders for tests of `auto`, which reads tables of times."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The files of this tree, as git knows them."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
