@@ -12,7 +12,6 @@ from tree import TREE, text
 ALLOWED = {
     ("tests/support/hangs.py", "wait_for"): "polls; the limit is the one of the tests",
     ("tests/experiments/test_run.py", "test_twenty_kills_lose_and_double_nothing"): "the moment of a kill; any will do",
-    ("tests/experiments/test_run.py", "test_hanging_point_times_out"): "the limit of the one point that hangs for ever",
     ("tests/scripts/test_slurm.py", "bench"): "polls for a file that the test makes",
     (
         "tests/xcorr/test_correlate_refusals.py",

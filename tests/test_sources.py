@@ -102,9 +102,8 @@ def test_a_paper_that_is_added_as_a_folder_is_measured_drawn_and_judged(tmp_path
     assert line.endswith("python3 -m experiments.driver.run --experiments toy-sizes")
     found = set(call("experiments.folders").splitlines())
     assert found == {*map(" ".join, folders.programs()), "input experiments.toy.waves"}
-    shapes = ("left_rows", "left_cols", "right_rows", "right_cols")
     rows = [
-        sets.row(experiment="toy-sizes", repetition=i, compute_us=10.0 + size, **dict.fromkeys(shapes, size))
+        sets.row(experiment="toy-sizes", repetition=i, compute_us=10.0 + size, **sets.square(size))
         for size in (16, 32)
         for i in range(5)
     ]

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,19 +23,10 @@ def put(path: Path, *rows: store.Row) -> None:
     store.write_atomic(path, store.encode(rows))
 
 
-def foreign(folder: Path) -> None:
+def beside(folder: Path, **cells: object) -> None:
+    """A file of a newer run with its record; `cells` of its row are another's."""
     record(folder, NEW)
-    put(folder / "one-to-one" / f"{NEW}-0000.csv.gz", row(run=NEW, machine_key="elsewhere", compute_us=0.01))
-
-
-def of_another_experiment(folder: Path) -> None:
-    record(folder, NEW)
-    put(folder / "one-to-one" / f"{NEW}-0000.csv.gz", row(run=NEW, machine_key=folder.name, experiment="n-to-m"))
-
-
-def of_another_run(folder: Path) -> None:
-    record(folder, NEW)
-    put(folder / "one-to-one" / f"{NEW}-0000.csv.gz", row(run=OLD, machine_key=folder.name, compute_us=0.01))
+    put(folder / "one-to-one" / f"{NEW}-0000.csv.gz", row(**{"run": NEW, "machine_key": folder.name, **cells}))
 
 
 def without_record(folder: Path) -> None:
@@ -54,16 +46,19 @@ def with_the_record_of_another_run(folder: Path) -> None:
 
 
 CASES: list[tuple[Callable[[Path], None], str]] = [
-    (foreign, "1 rows, such as in one-to-one/{new}-0000.csv.gz, are of machine elsewhere"),
-    (of_another_experiment, "are of experiment n-to-m in files of another one"),
-    (of_another_run, "are of run {old} in files of another run"),
+    (
+        partial(beside, machine_key="elsewhere", compute_us=0.01),
+        "1 rows, such as in one-to-one/{new}-0000.csv.gz, are of machine elsewhere",
+    ),
+    (partial(beside, experiment="n-to-m"), "are of experiment n-to-m in files of another one"),
+    (partial(beside, run=OLD, compute_us=0.01), "are of run {old} in files of another run"),
     (without_record, "are without the record of their run, {new}"),
     (with_a_foreign_record, "it is of machine elsewhere"),
     (with_the_record_of_another_run, "it is of run {old} of experiment one-to-one"),
 ]
 
 
-@pytest.mark.parametrize("spoil, says", CASES)
+@pytest.mark.parametrize("spoil, says", CASES, ids=[says for _, says in CASES])
 def test_rows_that_do_not_belong_are_left_out_and_named_in_one_line(tmp_path, capsys, spoil, says):
     folder = tmp_path / "here"
     save(folder, OLD, [row(compute_us=0.1)])

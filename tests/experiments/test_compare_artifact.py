@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from calls import error_of
 from card import line, row
 
 from experiments.compare import artifact
@@ -112,9 +113,7 @@ def test_a_part_of_which_no_cell_is_measured_exits_1(results, capsys):
     assert call(root, "--part", "fft") == 0
     capsys.readouterr()
     assert call(root) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("error: set card: no cell of naive, definition can be compared; ")
-    assert error.count("\n") == 1
+    assert error_of(capsys).startswith("error: set card: no cell of naive, definition can be compared; ")
 
 
 def test_rows_that_did_not_pass_or_are_other_problems_do_not_count(results, capsys):
@@ -140,8 +139,7 @@ def test_rows_that_did_not_pass_or_are_other_problems_do_not_count(results, caps
 )
 def test_mistakes_end_in_one_line(results, capsys, options, says):
     assert call(results(row("cufft", params="p=1", **SLOW)), *options) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ") and says in error and error.count("\n") == 1
+    assert says in error_of(capsys)
 
 
 def test_a_side_experiment_does_not_move_the_median_of_a_main_one():
@@ -151,8 +149,7 @@ def test_a_side_experiment_does_not_move_the_median_of_a_main_one():
         row("cufft", compute_us=5.0, params="k=1", experiment="modes"),
     ]
     for one in rows:
-        one |= {name: float(one[name] or "nan") for name in store.FLOATS} | {
-            name: int(one[name] or 0) for name in store.INTEGERS
-        }
+        one |= {name: float(one[name] or "nan") for name in store.FLOATS}
+        one |= {name: int(one[name] or 0) for name in store.INTEGERS}
     kept = artifact.comparable(pd.DataFrame(rows))
     assert kept["compute_us"].tolist() == [10.0, 5.0], "what nothing else measured stays"

@@ -1,11 +1,11 @@
 """The import of the published artifact: values arrive, nothing is guessed, labels that cannot be are found."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from calls import call, error_of
 from fixtures import published
 
 from experiments.driver import store
@@ -32,26 +32,15 @@ def rows_of(results: Path, folder: str = "volta") -> list[store.Row]:
     return store.read_rows(results / "published" / f"published-{folder}")
 
 
-def error_of(capsys: pytest.CaptureFixture[str]) -> str:
-    captured = capsys.readouterr()
-    (line,) = captured.err.splitlines()
-    assert line.startswith("error: ")
-    return line
-
-
 def test_values_arrive_in_our_words(package, results, capsys):
     assert run(package, results=results) == 0
     rows = rows_of(results)
     assert {(row["outcome"], row["preset"]) for row in rows} == {("published", "published")}
     assert all("not verified" in row["reason"] for row in rows)
     flops = 0.2 * 15.7e12
-    found = [
-        row
-        for row in rows
-        if row["variant"] == "multi_matrix_both_grouped_overlap"
-        and row["left_rows"] == "64"
-        and row["params"] == "left_mats=4;left_rows=4;overlaps_per_thread=4;right_mats=4;warps_per_block=4"
-    ]
+    params = "left_mats=4;left_rows=4;overlaps_per_thread=4;right_mats=4;warps_per_block=4"
+    wanted = ("multi_matrix_both_grouped_overlap", "64", params)
+    found = [row for row in rows if (row["variant"], row["left_rows"], row["params"]) == wanted]
     assert [row["repetition"] for row in found] == ["0", "1", "2"]
     expected = 2e6 * 64**4 * 128**2 / flops
     assert float(found[0]["compute_us"]) == pytest.approx(expected, abs=0.001)
@@ -75,9 +64,8 @@ def test_an_fft_is_the_sum_of_its_phases_and_its_plan_is_a_median(package, resul
 def test_copies_of_a_pair_are_an_input_of_their_own(package, results):
     assert run(package, results=results) == 0
     copies = [row for row in rows_of(results) if row["variant"] == "grouped_overlap"]
-    assert {(r["form"], r["lefts"], r["rights"], r["input"]) for r in copies} == {
-        ("n-to-mn", "4000", "4000", "identical")
-    }
+    found = {(r["form"], r["lefts"], r["rights"], r["input"]) for r in copies}
+    assert found == {("n-to-mn", "4000", "4000", "identical")}
     assert {row["fmas"] for row in copies} == {str(4000 * size**4) for size in published.SIZES}
 
 
@@ -204,11 +192,8 @@ def test_the_long_format_guesses_nothing(tmp_path, results, capsys, change, says
 
 
 def records(results: Path) -> dict[str, dict]:
-    found = {}
-    for path in results.glob("published/*/runs.json"):
-        (record,) = json.loads(path.read_text())
-        found[record["imported"]["folder"]] = record["imported"]
-    return found
+    found = [json.loads(path.read_text())[0]["imported"] for path in results.glob("published/*/runs.json")]
+    return {one["folder"]: one for one in found}
 
 
 def test_a_planted_swap_is_found_said_and_not_repaired(tmp_path, results, capsys):
@@ -218,16 +203,10 @@ def test_a_planted_swap_is_found_said_and_not_repaired(tmp_path, results, capsys
     assert "published-ada: inference: the folder labelled L40 PCIe 48 GB behaves like A100 PCIe 80 GB" in told
     assert "no label was changed" in told and "published-volta" not in told.split("none verified here")[-1]
     guards = {folder: one["guard"] for folder, one in records(results).items()}
-    assert {folder: guard["behaves_like"] for folder, guard in guards.items()} == {
-        "ampere": "l40",
-        "ada": "a100",
-        "volta": None,
-    }
-    assert {folder: one["gpu"] for folder, one in records(results).items()} == {
-        "ampere": "a100",
-        "ada": "l40",
-        "volta": "v100",
-    }
+    like = {folder: guard["behaves_like"] for folder, guard in guards.items()}
+    assert like == {"ampere": "l40", "ada": "a100", "volta": None}
+    labels = {folder: one["gpu"] for folder, one in records(results).items()}
+    assert labels == {"ampere": "a100", "ada": "l40", "volta": "v100"}
     assert render.main(["published-ampere", "--results", str(results)]) == 0
     page = (results / "published/published-ampere/report.html").read_text(encoding="utf-8")
     assert "Inference: the folder labelled A100 PCIe 80 GB behaves like L40 PCIe 48 GB" in page
@@ -263,7 +242,5 @@ def test_a_labelling_must_be_better_and_the_only_one():
 
 
 def test_the_command_says_how():
-    done = subprocess.run(
-        [sys.executable, ROOT / "scripts/import_published.py", "--help"], capture_output=True, text=True, cwd="/"
-    )
+    done = call(sys.executable, ROOT / "scripts/import_published.py", "--help", cwd="/")
     assert done.returncode == 0 and "presented-results" in done.stdout and "example" in done.stdout

@@ -1,12 +1,13 @@
 """Rows that a busy host slowed down are known, named and measured again on request."""
 
+import stored
+
 from experiments.driver import store
 from experiments.driver.launches import quiet_us, slowed
 
 
 def row(**cells: str) -> store.Row:
-    base = dict.fromkeys(store.COLUMNS, "")
-    return {**base, "outcome": "passed", "experiment": "many", "compute_us": "4", "launch_us": "3", **cells}
+    return stored.row(**{"experiment": "many", "compute_us": 4, "launch_us": 3, **cells})
 
 
 def test_only_times_of_few_launches_and_plans_are_slowed_by_a_busy_host():
@@ -53,7 +54,7 @@ def test_measuring_again_beside_a_busier_host_replaces_nothing(driver):
 
 
 def test_a_point_that_was_only_measured_again_keeps_its_rows():
-    only = row(variant="only", run="2", launch_us="", **{n: "1" for n in store.INTEGERS})
+    only = row(variant="only", run="2", launch_us="")
     assert store.newest([only], again={"2"}) == [only]
 
 
@@ -80,10 +81,9 @@ def test_of_a_problem_the_rivals_of_one_run_stay(driver):
 
 
 def test_what_is_not_supported_has_no_launch_and_a_failure_replaces_nothing():
-    numbers = {name: "1" for name in store.INTEGERS}
-    unsupported = {"variant": "other", "launch_us": "", "outcome": "not_supported", **numbers}
-    before = [row(variant="v", run="1", launch_us="4.6", **numbers), row(run="1", **unsupported)]
-    after = [row(variant="v", run="2", **numbers), row(run="2", **unsupported)]
+    unsupported = {"variant": "other", "launch_us": "", "outcome": "not_supported"}
+    before = [row(run="1", launch_us="4.6"), row(run="1", **unsupported)]
+    after = [row(run="2"), row(run="2", **unsupported)]
     assert {one["run"] for one in store.newest([*before, *after], again={"2"})} == {"2"}
     failed = [{**after[0], "launch_us": "", "outcome": "failed"}, after[1]]
     assert {one["run"] for one in store.newest([*before, *failed], again={"2"})} == {"1"}

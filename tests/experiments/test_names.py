@@ -1,10 +1,10 @@
 """python3 -m experiments: the list of commands, and a command by its short name."""
 
 import importlib.util
-import subprocess
 import sys
 
 import pytest
+from calls import call
 from tree import ROOT
 
 from experiments import __main__ as commands
@@ -28,8 +28,7 @@ def test_the_list_has_every_command_with_a_line(capsys):
 
 
 def test_a_command_runs_by_its_short_name():
-    words = [sys.executable, "-m", "experiments", "auto_table", "--local", "nothing"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    done = call(sys.executable, *"-m experiments auto_table --local nothing".split())
     assert done.returncode == 2 and done.stderr.startswith("error: machine key nothing: no local set")
     with pytest.raises(UserError, match="command publsh: unknown; did you mean publish"):
         commands.run(["publsh"])

@@ -4,7 +4,7 @@ import dataclasses
 
 import fake_bench
 import pytest
-from stored import row
+from stored import row, square
 
 from experiments.driver.points import Unit
 from experiments.driver.predict import Predictor, work_of
@@ -44,9 +44,8 @@ def predictor(device: str = "cpu") -> Predictor:
 
 
 def measured(size: int, us: float, variant: Variant = SCALAR, rights: int = 1, **cells: object) -> Row:
-    shapes = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), size)
     about = {"variant": variant.id, "form": "one-to-many", "rights": rights, "compute_us": us}
-    return row(**{**shapes, **about, **cells})
+    return row(**{**square(size), **about, **cells})
 
 
 def test_shipped_rates_and_threads():

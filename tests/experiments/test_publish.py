@@ -5,6 +5,7 @@ import shutil
 
 import fake_bench
 import pytest
+from calls import error_of
 
 from experiments.driver import store
 from experiments.published import publish
@@ -111,8 +112,7 @@ def test_mistakes(driver, capsys, arguments, says):
     driver.run("--sizes", "4")
     capsys.readouterr()
     assert driver.publish(*arguments) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: ") and says in line
+    assert says in error_of(capsys)
 
 
 @pytest.mark.parametrize("text", ["[", '[{"run": 7}]', '[{"run": "a", "argv": null}]'])

@@ -1,35 +1,21 @@
 """Published rows are held against the bound of the relative L2 error by what they store."""
 
 import json
-import subprocess
-from pathlib import Path
 
 import pytest
+import stored
+from calls import call
 
 from experiments.driver import store
 from experiments.published import l2_errors
 from xcorr.paths import build_directory
 
 BENCH = build_directory() / "xcorr-bench"
-
-
 PART = "sy:0..1,sx:-1..1"
 
 
 def row(**cells: str) -> store.Row:
-    base = {**dict.fromkeys(store.COLUMNS, ""), **dict.fromkeys(store.INTEGERS, "1")}
-    sides = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), "256")
-    base |= {**sides, "variant": "cufft", "precision": "fp32", "form": "one-to-one", "window": "full", "mode": "stream"}
-    return {**base, "input": "uniform", "outcome": "passed", "run": "20260101T000000-000000", **cells}
-
-
-def written(folder: Path, rows: list[store.Row]) -> Path:
-    folder.mkdir()
-    rows = [{**one, "experiment": "one-to-one", "machine_key": folder.name} for one in rows]
-    stored = store.encode(rows)
-    store.write_json(folder / "runs.json", [{"run": rows[0]["run"]}])
-    store.write_atomic(folder / "one-to-one.csv.gz", stored)
-    return folder
+    return stored.row(**{**stored.square(256), "variant": "cufft", **cells})
 
 
 def test_no_published_row_is_above_its_bound(capsys):
@@ -54,7 +40,8 @@ def test_no_published_row_is_above_its_bound(capsys):
     ],
 )
 def test_a_row_above_its_bound_is_listed(cells, wrong, tmp_path, capsys):
-    folder = written(tmp_path / "some-machine", [row(rel_l2_error="1e-8", params="a=1"), row(**cells)])
+    folder = tmp_path / "some-machine"
+    stored.save(folder, stored.OLD, [row(rel_l2_error="1e-8", params="a=1"), row(**cells)])
     assert l2_errors.run([str(folder)]) == int(wrong)
     listed = capsys.readouterr().out.splitlines()[1:]
     assert len(listed) == int(wrong) and all("256x256/256x256/1:1/" in line for line in listed)
@@ -71,22 +58,17 @@ def test_a_folder_that_is_not_there_is_a_mistake(capsys):
 @pytest.mark.parametrize("size", ["16x20", "33x9"])
 def test_the_bound_is_that_of_the_program(variant, precision, size):
     asked = ["--variant", variant, "--precision", precision, "--form", "one-to-one", "--left", size]
-    done = subprocess.run(
-        [BENCH, *asked, "--repetitions", "1", "--min-time", "0.001", "--records", "-"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = call(BENCH, *asked, *"--repetitions 1 --min-time 0.001 --records -".split())
+    assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout.splitlines()[-1])["record"]
-    stored = {name: store.text_of(value) for name, value in record.items()}
+    cells = {name: store.text_of(value) for name, value in record.items()}
     # The program's own is wider where a pair has less of a result than the norms of its inputs promise.
-    ratio = record["rel_l2_bound"] / l2_errors.l2_bound(stored)
+    ratio = record["rel_l2_bound"] / l2_errors.l2_bound(cells)
     assert 0.999 < ratio < 1.2
     assert record["rel_l2_error"] <= record["rel_l2_bound"]
 
 
 @pytest.mark.skipif(not BENCH.exists(), reason="the program is not built")
 def test_ids_tell_the_class():
-    listed = json.loads(subprocess.run([BENCH, "--list=json"], capture_output=True, text=True, check=True).stdout)
-    for variant in listed["variants"]:
+    for variant in json.loads(call(BENCH, "--list=json").stdout)["variants"]:
         assert l2_errors.is_transform(variant["id"]) == (variant["algorithm_class"] == "fft"), variant["id"]

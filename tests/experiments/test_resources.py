@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from built_library import built_library
-from hangs import HANG_S
+from calls import call, error_of
 from tree import ROOT
 
 from experiments.compare import resources
 from xcorr.paths import build_directory
 
-sys.path.insert(0, str(ROOT / "scripts" / "build"))
+BUILD = ROOT / "scripts/build"
+sys.path.insert(0, str(BUILD))
 try:
     import compile_kernels
     import merge_resources
@@ -35,11 +36,6 @@ def report(name: str, arch: str, used: str, frame: tuple[int, int, int] = (0, 0,
         f"ptxas info    : Used {used}",
         "ptxas info    : Compile time = 12.924 ms",
     ]
-
-
-def script(name: str, *words: object, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    command = [ROOT / "scripts/build" / name, *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANG_S)
 
 
 def test_kernels_of_several_architectures():
@@ -105,14 +101,17 @@ def test_names_in_anonymous_namespaces_are_read():
 def compile_unit(tmp_path: Path):
     """Calls compile_kernels.py with a compiler that prints a text and exits with a code."""
 
-    def call(text: str, code: int = 0, unit: str = '#define XCORR_ID "some_variant"\n') -> subprocess.CompletedProcess:
+    def compiled(
+        text: str, code: int = 0, unit: str = '#define XCORR_ID "some_variant"\n'
+    ) -> subprocess.CompletedProcess:
         compiler = tmp_path / "nvcc"
         compiler.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{text}\nEND\nexit {code}\n")
         compiler.chmod(0o755)
         (tmp_path / "unit.part1.cu").write_text(unit)
-        return script("compile_kernels.py", *"unit.part1.cu unit.o unit.json unit.d -- ./nvcc".split(), folder=tmp_path)
+        words = "unit.part1.cu unit.o unit.json unit.d -- ./nvcc".split()
+        return call(BUILD / "compile_kernels.py", *words, cwd=tmp_path)
 
-    return call
+    return compiled
 
 
 def test_a_unit_is_reported_and_only_its_warnings_are_shown(compile_unit, tmp_path):
@@ -131,7 +130,7 @@ def test_a_unit_that_does_not_compile_ends_as_the_compiler_does(compile_unit, tm
 
 
 def test_a_compiler_that_is_gone_is_one_line(tmp_path):
-    done = script("compile_kernels.py", *"a.cu a.o a.json a.d -- ./no-such-nvcc".split(), folder=tmp_path)
+    done = call(BUILD / "compile_kernels.py", *"a.cu a.o a.json a.d -- ./no-such-nvcc".split(), cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr == "error: ./no-such-nvcc: No such file or directory; configure the build again\n"
 
@@ -186,7 +185,7 @@ def build(tmp_path: Path):
             if not paths[-1].exists() or paths[-1].read_text() != text:
                 paths[-1].write_text(text)
         tables = (tmp_path / "resources.csv", tmp_path / "compile_seconds.csv")
-        return script("merge_resources.py", *tables, *paths).stdout
+        return call(BUILD / "merge_resources.py", *tables, *paths).stdout
 
     return merge
 
@@ -233,8 +232,7 @@ def test_local_memory_is_a_fault_but_in_an_ablation(build, tmp_path, capsys):
     for cells in ({"stack_bytes": 8}, {"spill_store_bytes": 4}, {"spill_load_bytes": 4}):
         build((ablation, "a.cu", 1, [kernel(stack_bytes=64)]), ("fast", "b.cu", 1, [kernel(**cells)]))
         assert resources.main(["--build", str(tmp_path)]) == 1
-        said = capsys.readouterr().err
-        assert said.startswith("error: fast: k<1> on sm_90 uses local memory") and said.count("\n") == 1
+        assert error_of(capsys).startswith("error: fast: k<1> on sm_90 uses local memory")
 
 
 def test_capped_registers_may_spill_a_little(build, tmp_path, capsys):
@@ -265,8 +263,7 @@ def test_the_tables(build, tmp_path, capsys):
 )
 def test_mistakes_are_one_line(arguments, said, capsys):
     assert resources.main(arguments) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("error: ") and said in err and err.count("\n") == 1
+    assert said in error_of(capsys)
 
 
 @pytest.fixture

@@ -10,15 +10,11 @@ from pathlib import Path
 
 import fake_bench
 import pytest
-from driving import Driver, keys
+from calls import error_of
+from driving import CRASH, POINTS, Driver, keys
 from hangs import HANG_S, wait_for
 
 from experiments.driver import store
-from experiments.driver.predict import Predictor
-from xcorr.choice import speeds
-
-CRASH = {"variant": "cpu_fft", "params": "threads=1", "left": "8x8"}
-POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)
 
 
 def test_measures_every_point_once(driver, capsys):
@@ -114,24 +110,8 @@ def test_a_device_that_is_lost_before_it_answers_is_a_crash(driver):
     assert {row["reason"] for row in failed} == {"exit code 3, twice"}
 
 
-def _patient_but_with(monkeypatch: pytest.MonkeyPatch, params: str) -> None:
-    """The limit of the preset holds for cpu_fft with these parameters only: a loaded machine may be slower than it."""
-    limit = Predictor.timeout_s
-    monkeypatch.setattr(
-        Predictor,
-        "timeout_s",
-        lambda self, unit, asked: (
-            limit(self, unit, asked) if (unit.variant.id, asked) == ("cpu_fft", params) else HANG_S
-        ),
-    )
-
-
-def test_hanging_point_times_out(driver, monkeypatch):
-    _patient_but_with(monkeypatch, "threads=1")
-    driver.presets(timeout=2)
-    rates = speeds.SPEEDS.read_text()
-    (driver.folder / "rates.toml").write_text(rates.replace("plan_s = 0.1", "plan_s = 0"))
-    driver.faults({"kind": "hang", "variant": "cpu_fft", "params": "threads=1", "left": "4x4"})
+def test_hanging_point_times_out(driver):
+    driver.one_hangs()
     driver.run("--sizes", "4")
     timeouts = [row for row in driver.rows() if row["outcome"] == "timeout"]
     assert {(row["params"], row["iterations"]) for row in timeouts} == {("threads=1", "0")}
@@ -223,8 +203,7 @@ def test_results_that_cannot_be_written(driver, tmp_path, capsys):
     driver.results = tmp_path / "file"
     driver.results.write_text("")
     assert driver.run() == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: ") and "--results" in line and driver.calls() == []
+    assert "--results" in error_of(capsys) and driver.calls() == []
 
 
 def test_read_only_results(driver, monkeypatch, capsys):
@@ -237,8 +216,7 @@ def test_read_only_results(driver, monkeypatch, capsys):
 
         monkeypatch.setattr(Path, "write_bytes", refuse)
     assert driver.run() == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "no permission" in line and driver.calls() == []
+    assert "no permission" in error_of(capsys) and driver.calls() == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

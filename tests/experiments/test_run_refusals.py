@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from calls import error_of
+from driving import POINTS
 
 from experiments.driver import store
 from xcorr.choice import speeds
-
-POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)
 
 
 def test_points_that_were_not_selected_are_predicted_anew(driver, capsys):
@@ -84,20 +84,16 @@ def test_a_run_record_without_words_stops_no_sweep(driver):
 )
 def test_an_experiment_that_can_only_fail_is_refused_when_it_is_read(driver, capsys, line, says):
     path = driver.folder / "many.toml"
-    path.write_text(path.read_text().replace("[[problems]]", f"{line}\n[[problems]]"))
+    driver.edit(path.name, "[[problems]]", f"{line}\n[[problems]]")
     assert driver.run() == 2
-    (said,) = capsys.readouterr().err.splitlines()
+    said = error_of(capsys)
     assert said.startswith(f"error: {path}: ") and says in said and driver.calls() == []
 
 
 @pytest.mark.parametrize("repetitions", ["99999999999999999999", "1000000"])
 def test_repetitions_without_end_are_no_traceback(driver, capsys, repetitions):
-    path = driver.folder / "presets.toml"
-    path.write_text(
-        path.read_text()
-        .replace("repetitions = 2", f"repetitions = {repetitions}")
-        .replace("min_time_s = 0.001", "min_time_s = 86400", 1)
-    )
+    driver.edit("presets.toml", "repetitions = 2", f"repetitions = {repetitions}")
+    driver.edit("presets.toml", "min_time_s = 0.001", "min_time_s = 86400")
     driver.faults({"kind": "no-answer"})
     assert driver.run("--sizes", "4", "--variants", "cpu_definition") == (2 if len(repetitions) > 7 else 1)
     assert "Traceback" not in capsys.readouterr().err

@@ -4,22 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from driving import EXPERIMENT, Driver, keys
-from hangs import HANG_S
+from driving import CRASH, EXPERIMENT, POINTS, Driver, keys
 
 from experiments.driver.points import in_processes
-from experiments.driver.predict import Predictor
-from experiments.driver.schema import FOLDER
-
-POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)
-CRASH = {"variant": "cpu_fft", "params": "threads=1", "left": "8x8"}
 
 
 @pytest.fixture
 def together(driver: Driver) -> Driver:
     """A driver whose preset smoke gives a process all problems of a variant."""
-    path = driver.folder / "presets.toml"
-    path.write_text(path.read_text().replace("[quick]", "problems_a_process = 100\n[quick]"))
+    driver.edit("presets.toml", "[quick]", "problems_a_process = 100\n[quick]")
     return driver
 
 
@@ -65,20 +58,8 @@ def test_a_lost_device_costs_only_the_point_that_lost_it(together):
     assert len(together.calls()) == 1 + 3, "a new process after each loss"
 
 
-def test_a_hanging_point_times_out_alone(together, monkeypatch):
-    limit = Predictor.timeout_s
-
-    def patient(self: Predictor, unit: object, params: str) -> float:
-        """The limit of the preset for the point that hangs; a busy machine may need longer for the others."""
-        hangs = unit.variant.id == "cpu_fft" and params == "threads=1" and unit.problem.left == (4, 4)  # type: ignore
-        return limit(self, unit, params) if hangs else HANG_S  # type: ignore[arg-type]
-
-    path = together.folder / "presets.toml"
-    path.write_text(path.read_text().replace(f"min_timeout_s = {HANG_S}", "min_timeout_s = 2", 1))
-    monkeypatch.setattr(Predictor, "timeout_s", patient)
-    rates = (FOLDER / "rates.toml").read_text()
-    (together.folder / "rates.toml").write_text(rates.replace("plan_s = 0.1", "plan_s = 0"))
-    together.faults({"kind": "hang", "variant": "cpu_fft", "params": "threads=1", "left": "4x4"})
+def test_a_hanging_point_times_out_alone(together):
+    together.one_hangs()
     together.run()
     assert bad(together) == {("cpu_fft", "threads=1", "4", n): "timeout" for n in "23"}
     assert len(together.rows()) == 2 * (POINTS - 2) + 2

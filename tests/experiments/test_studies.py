@@ -1,11 +1,13 @@
 """Side experiments where times are looked for."""
 
+import stored
+
 from experiments.driver import store
 from experiments.driver.studies import without_studies
 
 
 def row(experiment: str, **cells: str) -> store.Row:
-    return dict.fromkeys(store.COLUMNS, "") | {"experiment": experiment, "outcome": "passed", **cells}
+    return stored.row(experiment=experiment, **cells)
 
 
 def test_rows_of_side_experiments_stay_only_where_nothing_else_has_a_time():
@@ -20,7 +22,5 @@ def test_rows_of_side_experiments_stay_only_where_nothing_else_has_a_time():
 
 
 def test_the_files_say_which_experiments_are_meant():
-    assert [one["experiment"] for one in without_studies([row("one-to-one"), row("modes"), row("gone")])] == [
-        "one-to-one",
-        "gone",
-    ]
+    kept = without_studies([row("one-to-one"), row("modes"), row("gone")])
+    assert [one["experiment"] for one in kept] == ["one-to-one", "gone"]

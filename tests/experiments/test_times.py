@@ -1,6 +1,7 @@
 """python3 -m experiments.compare.times: points that differ between two builds, always the same ones, measured in turn."""
 
 import pytest
+from calls import error_of
 
 from experiments.compare import times
 from xcorr.native.variants import Variant
@@ -62,5 +63,4 @@ def test_builds_are_measured_in_turn():
 )
 def test_mistakes_are_one_line(words, says, tmp_path, capsys):
     assert times.main([word.format(tmp_path) for word in words]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: ") and says in line
+    assert says in error_of(capsys)

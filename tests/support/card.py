@@ -9,7 +9,7 @@ FAMILIES = {"cufft": "fft", "split_row": "warp_shuffle", "multi_matrix_both_spli
 
 def row(variant: str, repetition: int = 0, **cells: object) -> store.Row:
     """A passed row of a square problem; `left_rows` is the size of both matrices."""
-    sides = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), cells.get("left_rows", 16))
+    sides = stored.square(cells.get("left_rows", 16))
     known = {"machine_key": "card", "variant": variant, "family": FAMILIES.get(variant, variant), "backend": "cuda"}
     blank = dict.fromkeys(("compute_us", "fmas", "bytes", "seed"))
     return stored.row(**{**blank, **known, **sides, "repetition": repetition, **cells})

@@ -12,6 +12,11 @@ form=one-to-one left_rows=4 left_cols=4 right_rows=4 right_cols=4 lefts=1 rights
 repetition=0 iterations=9 outcome=passed compute_us=0.1 fmas=256 bytes=324 seed=1 source_hash={"h" * 16}"""
 
 
+def square(side: object) -> dict[str, object]:
+    """Cells of a row of square matrices."""
+    return dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), side)
+
+
 def row(**cells: object) -> store.Row:
     """A passed row; `cells` replace its values."""
     made = dict.fromkeys(store.COLUMNS, "") | dict(word.split("=") for word in PASSED.split())
