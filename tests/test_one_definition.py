@@ -7,12 +7,12 @@ information, and a name with two places is an error.
 
 import re
 import shutil
-import subprocess
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from calls import call
 
 from xcorr.paths import ROOT
 
@@ -31,14 +31,10 @@ pytestmark = [
 ]
 
 
-def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True)
-
-
 def compiled(folder: Path, source: Path, *flags: str) -> Path:
     """An object file that has code for the link with -flto and code with debug information."""
     built = folder / f"{source.name}.o"
-    done = run("g++", *FLAGS, *flags, "-I", folder, "-I", ROOT, "-c", source, "-o", built)
+    done = call("g++", *FLAGS, *flags, "-I", folder, "-I", ROOT, "-c", source, "-o", built)
     assert done.returncode == 0, done.stderr
     return built
 
@@ -50,7 +46,7 @@ def all_compiled(folder: Path, sources: list[Path], *flags: str) -> list[Path]:
 
 def link_errors(folder: Path, objects: list[Path]) -> str:
     """What the link says of types that differ; "" for a clean link."""
-    done = run("g++", *LINK, *objects, "-o", folder / "linked.o")
+    done = call("g++", *LINK, *objects, "-o", folder / "linked.o")
     return "" if done.returncode == 0 else done.stderr
 
 
@@ -59,8 +55,8 @@ def defined_twice(objects: list[Path]) -> dict[str, set[str]]:
     places: dict[str, set[str]] = defaultdict(set)
     for one in objects:
         plain = one.with_suffix(".plain.o")
-        assert run("objcopy", "-R", ".gnu.lto_*", "-R", ".gnu.debuglto_*", one, plain).returncode == 0
-        listed = run("nm", "--defined-only", "-l", plain).stdout
+        assert call("objcopy", "-R", ".gnu.lto_*", "-R", ".gnu.debuglto_*", one, plain).returncode == 0
+        listed = call("nm", "--defined-only", "-l", plain).stdout
         for _, symbol, place in SYMBOL.findall(listed):
             places[symbol].add(str(Path(place)))
         plain.unlink()

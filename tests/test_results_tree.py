@@ -1,14 +1,13 @@
 """What may be tracked below results/: published sets, and the files that README.md there names. Nothing local."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
+from calls import call
 from tree import TREE
 
 from experiments import folders
-from xcorr.paths import ROOT
 
 BESIDE = {"README.md", "auto_regret_points.json", "auto_table.json"}
 # A machine key as harness/device/device.cpp makes it, and what a set of it holds besides rows.
@@ -55,4 +54,4 @@ def test_the_list_has_no_local_file(name: str) -> None:
 @pytest.mark.parametrize("folder", ["local", "local.old", "local-2", "machines", "slurm"])
 def test_git_ignores_what_a_machine_makes_for_itself(folder: str) -> None:
     path = f"results/{folder}/some-machine/one-to-one/rows.csv.gz"
-    assert subprocess.run(["git", "check-ignore", "-q", path], cwd=ROOT, check=False).returncode == 0
+    assert call("git", "check-ignore", "-q", path).returncode == 0

@@ -2,12 +2,12 @@
 
 import csv
 import shutil
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from calls import call
 from fixtures import sets
 
 from experiments import folders
@@ -90,17 +90,16 @@ def test_a_paper_that_is_added_as_a_folder_is_measured_drawn_and_judged(tmp_path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def call(module: str, *words: object) -> str:
-        command = [sys.executable, "-m", module, *map(str, words)]
-        done = subprocess.run(command, cwd=copy, capture_output=True, text=True)
+    def run(module: str, *words: object) -> str:
+        done = call(sys.executable, "-m", module, *words, cwd=copy)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     known = schema.load_experiments(copy / "experiments")
     assert known["toy-sizes"].title == "Toy sizes" and set(known) == {*schema.load_experiments(), "toy-sizes"}
-    (line,) = (one for one in call("plots.figures", "--list").splitlines() if one.startswith("toy_times"))
+    (line,) = (one for one in run("plots.figures", "--list").splitlines() if one.startswith("toy_times"))
     assert line.endswith("python3 -m experiments.driver.run --experiments toy-sizes")
-    found = set(call("experiments.folders").splitlines())
+    found = set(run("experiments.folders").splitlines())
     assert found == {*map(" ".join, folders.programs()), "input experiments.toy.waves"}
     rows = [
         sets.row(experiment="toy-sizes", repetition=i, compute_us=10.0 + size, **sets.square(size))
@@ -108,7 +107,7 @@ def test_a_paper_that_is_added_as_a_folder_is_measured_drawn_and_judged(tmp_path
         for i in range(5)
     ]
     sets.write_set(results, rows)
-    call("plots.render", sets.KEY, "--results", results, "--out", out)
+    run("plots.render", sets.KEY, "--results", results, "--out", out)
     with (out / "tables/claims.csv").open(encoding="utf-8") as file:
         verdict = {line["id"]: line["verdict"] for line in csv.DictReader(file)}
     assert verdict["TOY1"] == verdict["TOY2"] == "holds" and set(verdict) > set(verdicts.catalogue().claims)

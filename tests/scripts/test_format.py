@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from calls import call
 from stub_tree import ROOT, one_error
 
 
@@ -63,14 +64,9 @@ def tidy(root: Path, *files: str, code: int = 0) -> tuple[subprocess.CompletedPr
     """How it ended, and the files that clang-tidy was asked for."""
     log = root / "log"
     log.unlink(missing_ok=True)
-    done = subprocess.run(
-        [sys.executable, "scripts/build/clang_tidy.py", root / "clang-tidy", "build", *files],
-        cwd=root,
-        env={"PATH": "/usr/bin:/bin", "LOG": str(log), "CODE": str(code)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = {"PATH": "/usr/bin:/bin", "LOG": str(log), "CODE": str(code)}
+    words = ("scripts/build/clang_tidy.py", root / "clang-tidy", "build", *files)
+    done = call(sys.executable, *words, cwd=root, env=env)
     return done, sorted(line.split()[-1] for line in log.read_text().splitlines()) if log.exists() else []
 
 

@@ -11,19 +11,23 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from calls import call, only_error
 from copied_tree import copy_tree
-from hangs import HANG_S
 from tree import ROOT, TREE
 
 ID = "brand_new_variant"
 KERNEL = "brand_new_kernel"
 pytestmark = pytest.mark.slow
+
+
+def listed(build: Path) -> dict[str, dict]:
+    """id -> entry of `xcorr-bench --list=json`."""
+    return {entry["id"]: entry for entry in json.loads(call(build / "xcorr-bench", "--list=json").stdout)["variants"]}
 
 
 class Tree:
@@ -40,46 +44,22 @@ class Tree:
 
     def call(self, *command: object, fails: bool = False) -> str:
         """Runs a command in the copy; stdout and stderr together."""
-        done = subprocess.run(
-            [str(word) for word in command],
-            cwd=self.root,
-            env=self.environment,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=HANG_S,
-        )
-        assert (done.returncode != 0) == fails, f"{command}: exit {done.returncode}\n{done.stdout}"
-        return done.stdout
+        done = call(*command, cwd=self.root, env=self.environment)
+        said = done.stdout + done.stderr
+        assert (done.returncode != 0) == fails, f"{command}: exit {done.returncode}\n{said}"
+        return said
 
     def ninja(self, *targets: str, fails: bool = False) -> str:
         return self.call("ninja", "-C", self.build, *targets, fails=fails)
 
     def listed(self) -> dict[str, dict]:
-        """id -> entry of `xcorr-bench --list=json`."""
-        text = subprocess.run(
-            [self.build / "xcorr-bench", "--list=json"], check=True, capture_output=True, text=True
-        ).stdout
-        return {entry["id"]: entry for entry in json.loads(text)["variants"]}
+        return listed(self.build)
 
     def measure(self) -> dict[str, set[str]]:
         """Runs the smallest sweep; variant -> outcomes of the rows that this run added."""
         before = set(self.results.rglob("*.csv.gz"))
-        self.call(
-            sys.executable,
-            "-m",
-            "experiments.driver.run",
-            "--preset",
-            "smoke",
-            "--device",
-            "cpu",
-            "--experiments",
-            "one-to-one",
-            "--sizes",
-            "16",
-            "--results",
-            self.results,
-        )
+        words = "-m experiments.driver.run --preset smoke --device cpu --experiments one-to-one --sizes 16".split()
+        self.call(sys.executable, *words, "--results", self.results)
         outcomes: dict[str, set[str]] = {}
         for path in set(self.results.rglob("*.csv.gz")) - before:
             with gzip.open(path, "rt", newline="") as rows:
@@ -145,17 +125,8 @@ def test_it_is_drawn_and_tabulated(tree):
 
 @pytest.mark.parametrize("preset", ["smoke", "quick"])
 def test_every_preset_selects_it_plotted_included(tree, preset):
-    said = tree.call(
-        sys.executable,
-        "-m",
-        "experiments.driver.run",
-        "--preset",
-        preset,
-        *"--plotted --dry-run --device cpu --variants".split(),
-        ID,
-        "--results",
-        tree.root / "no-rows",
-    )
+    words = f"-m experiments.driver.run --preset {preset} --plotted --dry-run --device cpu --variants {ID}".split()
+    said = tree.call(sys.executable, *words, "--results", tree.root / "no-rows")
     places = {line.split()[0] for line in said.splitlines() if f" {ID} " in line}
     assert {"one-to-one", "one-to-many", "n-to-mn", "n-to-m", "off-grid"} <= places, said
 
@@ -179,10 +150,7 @@ def test_try_compiles_it_alone_verifies_it_and_says_whether_it_is_faster(tree):
     assert "verified: part 1 of 12 of conformance passed" in said
     assert re.search(r"^(FASTER|SLOWER|no difference seen): .* times as fast as ", said, re.MULTILINE), said
     assert "limited by: " in said
-    listed = subprocess.run(
-        [tree.root / "build-try" / "xcorr-bench", "--list=json"], check=True, capture_output=True, text=True
-    )
-    built = {entry["id"] for entry in json.loads(listed.stdout)["variants"]}
+    built = set(listed(tree.root / "build-try"))
     assert ID in built and all(name in said for name in built), f"only what is compared is built, not {built}"
 
 
@@ -263,12 +231,6 @@ def test_an_edited_header_rebuilds_what_includes_it(tree):
 def test_a_mistake_is_one_line_and_writes_nothing(arguments, reason):
     known = next(path.stem for path in TREE if path.parts[:2] == ("algorithms", "cpu") and path.suffix == ".cpp")
     arguments = [known if word == "P" else word for word in arguments]
-    done = subprocess.run(
-        [sys.executable, ROOT / "scripts/new_variant.py", "--backend", "cpu", *arguments],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
-    assert reason in done.stderr
+    done = call(sys.executable, ROOT / "scripts/new_variant.py", "--backend", "cpu", *arguments)
+    assert done.returncode == 2 and reason in only_error(done.stderr)
     assert not list((ROOT / "algorithms").rglob("fresh.*"))

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hangs import HANG_S
+from calls import call, only_error
 from tree import ROOT, TREE
 
 SOURCED = {"env.sh"}
@@ -22,17 +22,6 @@ COMMANDS = [
 SHELL = [path for path in TREE if path.suffix == ".sh" or path == Path(".ci/run")]
 
 
-def call(*command: object, **environment: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [str(word) for word in command],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        env={**os.environ, **environment},
-    )
-
-
 @pytest.mark.parametrize("script", COMMANDS, ids=str)
 def test_help_with_an_example(script):
     done = call(ROOT / script, "--help")
@@ -44,9 +33,7 @@ def test_help_with_an_example(script):
 @pytest.mark.parametrize("script", [path for path in SHELL if path.name not in SOURCED], ids=str)
 def test_an_unknown_option_is_one_line(script):
     done = call(ROOT / script, "--no-such-option")
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: --no-such-option") and done.stderr.count("\n") == 1
-    assert not done.stdout
+    assert done.returncode == 2 and only_error(done.stderr).startswith("error: --no-such-option") and not done.stdout
 
 
 @pytest.mark.parametrize("script", SHELL, ids=str)
@@ -80,6 +67,14 @@ def lacking(folder: Path, modules: str) -> Path:
     return program
 
 
+def set_up_python(bare: Path, folder: Path, program: object) -> subprocess.CompletedProcess[str]:
+    """Set-up of Python alone, with a folder first on PATH and a program in place of the system's Python."""
+    script = bare / "scripts/setup.sh"
+    script.write_text(script.read_text().replace("/usr/bin/python3", str(program)))
+    path = f"{folder}:{os.environ['PATH']}"
+    return call(script, "--python-only", "--no-apt", XCORR_PYTHON="", PATH=path)
+
+
 def test_set_up_is_quick_when_nothing_is_missing(bare, tmp_path):
     """Quick is counted, not timed: interpreters are started for three questions, nothing is installed."""
     calls = tmp_path / "calls"
@@ -102,28 +97,14 @@ def test_set_up_is_quick_when_nothing_is_missing(bare, tmp_path):
 
 def test_a_python_on_path_without_the_packages_does_no_harm(bare, tmp_path):
     lacking(tmp_path / "bin", "nothing in particular")
-    text = (bare / "scripts/setup.sh").read_text().replace("/usr/bin/python3", sys.executable)
-    (bare / "scripts/setup.sh").write_text(text)
-    done = call(
-        bare / "scripts/setup.sh",
-        "--python-only",
-        "--no-apt",
-        XCORR_PYTHON="",
-        PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}",
-    )
+    done = set_up_python(bare, tmp_path / "bin", sys.executable)
     assert done.returncode == 0, done.stderr
     assert f"XCORR_PYTHON='{sys.executable}'" in (bare / ".xcorr-env").read_text()
 
 
 def test_what_is_missing_is_named_with_its_package(bare):
-    done = call(
-        bare / "scripts/setup.sh",
-        "--no-apt",
-        XCORR_PYTHON=sys.executable,
-        CXX="no-such-compiler",
-        PKG_CONFIG_LIBDIR="/nonexistent",
-        PKG_CONFIG_PATH="",
-    )
+    lacks = {"CXX": "no-such-compiler", "PKG_CONFIG_LIBDIR": "/nonexistent", "PKG_CONFIG_PATH": ""}
+    done = call(bare / "scripts/setup.sh", "--no-apt", XCORR_PYTHON=sys.executable, **lacks)
     assert done.returncode == 1
     lines = done.stderr.splitlines()
     for package in ("g++", "libbenchmark-dev", "libfftw3-dev", "nlohmann-json3-dev", "libgtest-dev"):
@@ -135,15 +116,7 @@ def test_what_is_missing_is_named_with_its_package(bare):
 def test_a_python_that_can_make_no_environment_is_said_in_one_line(bare, tmp_path):
     """No interpreter has the packages, none has ensurepip."""
     program = lacking(tmp_path / "bin", "ensurepip")
-    text = (bare / "scripts/setup.sh").read_text().replace("/usr/bin/python3", str(program))
-    (bare / "scripts/setup.sh").write_text(text)
-    done = call(
-        bare / "scripts/setup.sh",
-        "--python-only",
-        "--no-apt",
-        XCORR_PYTHON="",
-        PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}",
-    )
+    done = set_up_python(bare, tmp_path / "bin", program)
     assert done.returncode == 1
     said = [line for line in done.stderr.splitlines() if line.startswith("missing: ")]
     assert len(said) == 1 and "ensurepip" in said[0] and "python3-venv" in said[0]
@@ -212,9 +185,6 @@ def test_the_page_of_variants_is_what_the_program_lists():
     program = Path(os.environ.get("XCORR_BUILD", ROOT / "build")) / "xcorr-bench"
     if not program.exists() and not os.environ.get("XCORR_REQUIRE_BUILD"):
         pytest.skip("xcorr-bench is not built")
-    done = call(
-        sys.executable,
-        *"-m plots.report.pages --check --page docs/variants.md".split(),
-        XCORR_BUILD=str(program.parent),
-    )
+    words = "-m plots.report.pages --check --page docs/variants.md".split()
+    done = call(sys.executable, *words, XCORR_BUILD=str(program.parent))
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun python3 -m plots.report.pages"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 import slurm_cluster
+from calls import call, only_error
 from copied_tree import copy_tree
-from hangs import HANG_S
 
 from experiments.driver import store
 from xcorr.paths import ROOT
@@ -47,9 +47,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def call(*words: object, env: dict[str, str], script: Path = SCRIPT) -> subprocess.CompletedProcess:
-    command = [str(word) for word in (script, *words)]
-    return subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, timeout=HANG_S)
+def submit(*words: object, env: dict[str, str], script: Path = SCRIPT) -> subprocess.CompletedProcess[str]:
+    return call(script, *words, cwd="/", env=env)
 
 
 def submitted(env: dict[str, str]) -> list[list[str]]:
@@ -62,14 +61,9 @@ def after(words: list[str], option: str) -> str:
 
 
 def test_an_array_and_a_job_that_waits_for_it(environment, tmp_path):
-    done = call(
-        *"--no-build --preset quick --shards".split(),
-        3,
-        *"--partition gpu --device cuda --sizes 16,32 --results".split(),
-        tmp_path / "my rows",
-        *"--sbatch --account=me --sbatch-shards --gpus=1".split(),
-        env=environment,
-    )
+    words = "--no-build --preset quick --shards 3 --partition gpu --device cuda --sizes 16,32".split()
+    words += "--sbatch --account=me --sbatch-shards --gpus=1".split()
+    done = submit(*words, "--results", tmp_path / "my rows", env=environment)
     assert done.returncode == 0, done.stderr
     array, drawing = submitted(environment)
     assert after(array, "--array") == "1-3" and "--requeue" in array
@@ -87,14 +81,14 @@ def test_an_array_and_a_job_that_waits_for_it(environment, tmp_path):
 
 
 def test_a_dry_run_submits_nothing(environment):
-    done = call("--dry-run", "--preset", "quick", env=environment)
+    done = submit("--dry-run", "--preset", "quick", env=environment)
     assert done.returncode == 0 and done.stdout.count("sbatch ") == 2 and not submitted(environment)
 
 
 @pytest.mark.parametrize("refused, says", [(0, "refused the job array"), (1, "job array 41 is queued")])
 def test_a_refusal_is_said(environment, tmp_path, refused, says):
     environment["FAKE_SBATCH_REFUSES"] = str(refused)
-    done = call("--no-build", "--results", tmp_path, env=environment)
+    done = submit("--no-build", "--results", tmp_path, env=environment)
     assert done.returncode == 1 and says in done.stderr and "submitted:" not in done.stdout
 
 
@@ -108,8 +102,8 @@ def test_a_refusal_is_said(environment, tmp_path, refused, says):
     ],
 )
 def test_mistakes_end_in_one_line(environment, words, says):
-    done = call(*words, env=environment)
-    assert done.returncode == 2 and done.stderr.startswith("error: " + says) and done.stderr.count("\n") == 1
+    done = submit(*words, env=environment)
+    assert done.returncode == 2 and only_error(done.stderr).startswith("error: " + says)
     assert not submitted(environment)
 
 
@@ -119,7 +113,7 @@ def test_without_slurm_it_says_where_to_call_it(environment, tmp_path):
     for name in ("bash", "dirname", "realpath", "sed", "printf"):
         if shutil.which(name):
             (bare / name).symlink_to(shutil.which(name))
-    done = call("--no-build", env={**environment, "PATH": str(bare)})
+    done = submit("--no-build", env={**environment, "PATH": str(bare)})
     assert done.returncode == 2 and done.stderr.startswith("error: sbatch: not found")
 
 
@@ -141,35 +135,24 @@ esac"""
     return folder
 
 
-def shard(environment: dict[str, str], tmp_path: Path, number: int, *words: str) -> subprocess.CompletedProcess:
+def shard(environment: dict[str, str], tmp_path: Path, number: int) -> subprocess.CompletedProcess[str]:
     slurm = {"SLURM_ARRAY_TASK_ID": str(number), "SLURM_ARRAY_JOB_ID": "41", "XCORR_BUILD": str(tmp_path / "build")}
     selection = ("--experiments", "one-to-one", "--sizes", "16", "--variants", "cpu_definition,cpu_fft")
-    return call(
-        "--step",
-        "shard",
-        "--shards",
-        2,
-        "--device",
-        "cpu",
-        "--results",
-        tmp_path / "results",
-        *selection,
-        *words,
-        env={**environment, **slurm},
-    )
+    step = (*"--step shard --shards 2 --device cpu".split(), "--results", tmp_path / "results")
+    return submit(*step, *selection, env={**environment, **slurm})
 
 
 def test_the_steps_without_a_cluster(environment, tmp_path):
     """Two shards measure different points into one folder; the drawing step needs both."""
     bench(tmp_path / "build")
     drawing = ("--step", "draw:41", "--shards", 2, "--results", tmp_path / "results")
-    nothing = call(*drawing, env=environment)
+    nothing = submit(*drawing, env=environment)
     assert nothing.returncode == 1 and "no shard has started" in nothing.stderr
     assert shard(environment, tmp_path, 1).returncode == 0
-    half = call(*drawing, env=environment)
+    half = submit(*drawing, env=environment)
     assert half.returncode == 1 and "1 of 2 shards" in half.stdout and "submit the same command again" in half.stderr
     assert shard(environment, tmp_path, 2).returncode == 0
-    whole = call(*drawing, env=environment)
+    whole = submit(*drawing, env=environment)
     assert whole.returncode == 0, whole.stderr
     (folder,) = (tmp_path / "results/local").iterdir()
     assert {row["variant"] for row in store.read_rows(folder)} == {"cpu_definition", "cpu_fft"}
@@ -183,16 +166,9 @@ def test_an_array_on_a_real_cluster_survives_a_killed_shard(tmp_path):
     tree = copy_tree(tmp_path / "tree")
     with slurm_cluster.Cluster(tmp_path / "cluster") as cluster:
         env = {**cluster.env, "XCORR_PYTHON": sys.executable, "XCORR_BUILD": str(bench(tmp_path / "build", gate))}
-        done = call(
-            *"--no-build --preset smoke --shards".split(),
-            2,
-            *"--partition test --device cpu".split(),
-            *SELECTION,
-            "--results",
-            results,
-            env=env,
-            script=tree / "scripts/slurm_array.sh",
-        )
+        words = "--no-build --preset smoke --shards 2 --partition test --device cpu".split()
+        script = tree / "scripts/slurm_array.sh"
+        done = submit(*words, *SELECTION, "--results", results, env=env, script=script)
         assert done.returncode == 0, done.stderr
         array, drawing = _jobs(done.stdout)
 
@@ -242,20 +218,9 @@ def _text(path: Path) -> str:
 
 def _points(env: dict[str, str], results: Path, tree: Path) -> int:
     """Points of the test's selection, of which none may be left to measure."""
-    told = subprocess.run(
-        [
-            sys.executable,
-            *"-m experiments.driver.run --preset smoke --device cpu --dry-run".split(),
-            *SELECTION,
-            "--results",
-            str(results),
-        ],
-        env=env,
-        cwd=tree,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    total = told.strip().splitlines()[-1].split()
+    words = "-m experiments.driver.run --preset smoke --device cpu --dry-run".split()
+    done = call(sys.executable, *words, *SELECTION, "--results", results, env=env, cwd=tree)
+    assert done.returncode == 0, done.stderr
+    total = done.stdout.strip().splitlines()[-1].split()
     assert int(total[1]) == int(total[2]) + int(total[3]), "points, already measured, not selected"
     return int(total[1])

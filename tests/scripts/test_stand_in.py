@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from calls import call
 
 from experiments.driver import store
 from xcorr.paths import ROOT, build_directory
@@ -39,14 +40,7 @@ class Machine:
         return self.results / "local/stand-in"
 
     def call(self, *command: object, **env: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(word) for word in command],
-            cwd=self.root,
-            env={**self.env, **env},
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-        )
+        return call(*command, cwd=self.root, env=self.env, **env)
 
     def reproduce(self, **env: str) -> subprocess.CompletedProcess[str]:
         return self.call("scripts/reproduce.sh", **env)

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from calls import call
 from hangs import HANG_S, wait_for
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue")
@@ -122,9 +123,7 @@ class Cluster:
 
     def call(self, *words: object) -> str:
         """A command's standard output; empty when it fails."""
-        return subprocess.run(
-            [str(word) for word in words], env=self.env, capture_output=True, text=True, timeout=HANG_S
-        ).stdout
+        return call(*words, env=self.env).stdout
 
     def state(self, job: str) -> str:
         """State of a job or of one task of an array, such as RUNNING or COMPLETED."""

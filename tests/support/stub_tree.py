@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from calls import call, only_error
 
 from xcorr.paths import ROOT
 
@@ -89,14 +90,7 @@ class StubTree:
         path.write_text(path.read_text().replace(old, new))
 
     def call(self, script: str, *words: object, **env: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(self.root / script), *map(str, words)],
-            cwd=self.root,
-            env={**self.env, **env},
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-        )
+        return call(self.root / script, *words, cwd=self.root, env=self.env, **env)
 
 
 @pytest.fixture
@@ -107,6 +101,4 @@ def tree(tmp_path: Path) -> StubTree:
 def one_error(done: subprocess.CompletedProcess[str]) -> str:
     """The only line on stderr, which must be an error of ours."""
     assert done.returncode != 0, done.stdout
-    lines = done.stderr.splitlines()
-    assert len(lines) == 1 and lines[0].startswith("error: "), f"exit {done.returncode}: {done.stderr!r}"
-    return lines[0]
+    return only_error(done.stderr)
