@@ -31,17 +31,22 @@ pytestmark = [
 ]
 
 
-def compiled(folder: Path, source: Path, *flags: str) -> Path:
-    """An object file that has code for the link with -flto and code with debug information."""
+def compiled(folder: Path, source: Path, *flags: str, compiler: tuple[str, ...] = ("g++",)) -> Path:
+    """An object file of a source, which may lie in the folder, with code for the link with -flto and code with debug
+    information."""
     built = folder / f"{source.name}.o"
-    done = call("g++", *FLAGS, *flags, "-I", folder, "-I", ROOT, "-c", source, "-o", built)
+    command = (*compiler, *FLAGS, *flags, "-I", ".", "-I", ROOT, "-c", source, "-o", built)
+    done = call(*command, cwd=folder, CCACHE_NOHASHDIR="1")
     assert done.returncode == 0, done.stderr
     return built
 
 
 def all_compiled(folder: Path, sources: list[Path], *flags: str) -> list[Path]:
+    """With a compiler cache, where there is one, since code of the tree seldom changes. The paths that it is told are
+    the same in every run; what lies in the folder defines nothing."""
+    compiler = ("ccache", "g++") if shutil.which("ccache") else ("g++",)
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda source: compiled(folder, source, *flags), sources))
+        return list(pool.map(lambda source: compiled(folder, source, *flags, compiler=compiler), sources))
 
 
 def link_errors(folder: Path, objects: list[Path]) -> str:
@@ -50,16 +55,20 @@ def link_errors(folder: Path, objects: list[Path]) -> str:
     return "" if done.returncode == 0 else done.stderr
 
 
+def listed(one: Path) -> str:
+    """The symbols of an object file with their places, as nm prints them."""
+    plain = one.with_suffix(".plain.o")
+    assert call("objcopy", "-R", ".gnu.lto_*", "-R", ".gnu.debuglto_*", one, plain).returncode == 0
+    return call("nm", "--defined-only", "-l", plain).stdout
+
+
 def defined_twice(objects: list[Path]) -> dict[str, set[str]]:
     """Symbols with more than one place of definition, and their places."""
     places: dict[str, set[str]] = defaultdict(set)
-    for one in objects:
-        plain = one.with_suffix(".plain.o")
-        assert call("objcopy", "-R", ".gnu.lto_*", "-R", ".gnu.debuglto_*", one, plain).returncode == 0
-        listed = call("nm", "--defined-only", "-l", plain).stdout
-        for _, symbol, place in SYMBOL.findall(listed):
-            places[symbol].add(str(Path(place)))
-        plain.unlink()
+    with ThreadPoolExecutor(2) as pool:
+        for text in pool.map(listed, objects):
+            for _, symbol, place in SYMBOL.findall(text):
+                places[symbol].add(str(Path(place)))
     assert places, "no object has a symbol of namespace xcorr"
     return {symbol: found for symbol, found in places.items() if len(found) > 1}
 
@@ -70,11 +79,11 @@ def check(folder: Path, objects: list[Path]) -> None:
 
 
 def unit(folder: Path, variant: Path) -> Path:
-    """The translation unit of a variant, as the build writes it."""
-    source = folder / f"unit_{variant.stem}.cpp"
+    """The translation unit of a variant in the folder, as the build writes it."""
+    source = Path(f"unit_{variant.stem}.cpp")
     names = {"ID": variant.stem, "FAMILY": "family", "SOURCE_FILE": variant, "SOURCE_HASH": "none"}
     macros = "".join(f'#define XCORR_{name} "{value}"\n' for name, value in names.items())
-    source.write_text(f'{macros}#include "{variant.relative_to(ROOT)}"\n')
+    (folder / source).write_text(f'{macros}#include "{variant.relative_to(ROOT)}"\n')
     return source
 
 
@@ -107,7 +116,7 @@ def two_objects(folder: Path, first: str, second: str) -> list[Path]:
     found = []
     for name, text in (("first.cpp", first), ("second.cpp", second)):
         (folder / name).write_text(f"namespace xcorr {{\n{text}\n}}\n")
-        found.append(compiled(folder, folder / name))
+        found.append(compiled(folder, Path(name)))
     return found
 
 

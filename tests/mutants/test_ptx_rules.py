@@ -23,6 +23,7 @@ HEAD = """
 """
 WAIT = "\tgriddepcontrol.wait;\n"
 STORE = "\tst.global.f32 \t[%rd5], %f1;\n"
+LET_NEXT = "\tgriddepcontrol.launch_dependents;\n"
 END = "\tret;\n\n}\n"
 
 
@@ -110,10 +111,7 @@ WAITS = "\t@!%p1 bra \t$L__BB0_8;\n" + WAIT + "\tgriddepcontrol.launch_dependent
             + WAITS,
             "loads after 0 looks at counters",
         ),
-        (
-            LOOK % (1, 1) + LOOK % (2, 2) + "\tgriddepcontrol.launch_dependents;\n" + WAITS + STORE,
-            "no block waits before",
-        ),
+        (LOOK % (1, 1) + LOOK % (2, 2) + LET_NEXT + WAITS + STORE, "no block waits before"),
         (LAST_BLOCK + LOOK % (1, 1) + LOOK % (2, 2) + STORE, "no block waits before"),
     ],
 )
@@ -135,6 +133,7 @@ COMMIT = "\tcp.async.commit_group;\n"
 WAIT_ALL = "\tcp.async.wait_group 0;\n"
 BARRIER = "\tbar.sync \t0;\n"
 USE = "\tld.shared.f32 \t%f1, [%r2];\n"
+JUMP = "\t@%p1 bra \t$L__BB0_2;\n"
 
 
 def panels(wait: str, copied: str = "%r7", loops: str = "%r8") -> str:
@@ -173,36 +172,23 @@ def test_copies_that_are_waited_for_break_no_rule(body: str) -> None:
     assert broken(body) == []
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        COPY + COMMIT + BARRIER + USE,
-        COPY + COMMIT + BARRIER + WAIT_ALL + USE,
-        COPY + WAIT_ALL + BARRIER + USE,
-        COPY + COMMIT + "\tcp.async.wait_group 1;\n" + BARRIER + USE,
-        COPY + COMMIT + "\t@%p1 bra \t$L__BB0_2;\n" + WAIT_ALL + "$L__BB0_2:\n" + BARRIER + USE,
-        COPY + COMMIT + "\t@%p1 cp.async.wait_group 0;\n" + BARRIER + USE,
-        "\t@%p1 cp.async.cg.shared.global [%r2], [%rd5], 16, 16;\n" + COMMIT + BARRIER + USE,
-        panels(""),
-        panels("\tcp.async.wait_group 1;\n"),
-        # Leaves the loop on another condition than that of the copies.
-        panels(WAIT_ALL, loops="%r5"),
-        panels(WAIT_ALL, copied="%r6"),
-    ],
-    ids=[
-        "no wait",
-        "wait after the barrier",
-        "no group",
-        "one group left",
-        "one branch waits",
-        "a guarded wait",
-        "a guarded copy",
-        "panels, no wait",
-        "panels, one group left",
-        "panels, leaves early",
-        "panels, one too many",
-    ],
-)
+UNDER_WAY = {
+    "no wait": COPY + COMMIT + BARRIER + USE,
+    "wait after the barrier": COPY + COMMIT + BARRIER + WAIT_ALL + USE,
+    "no group": COPY + WAIT_ALL + BARRIER + USE,
+    "one group left": COPY + COMMIT + "\tcp.async.wait_group 1;\n" + BARRIER + USE,
+    "one branch waits": COPY + COMMIT + JUMP + WAIT_ALL + "$L__BB0_2:\n" + BARRIER + USE,
+    "a guarded wait": COPY + COMMIT + "\t@%p1 cp.async.wait_group 0;\n" + BARRIER + USE,
+    "a guarded copy": "\t@%p1 cp.async.cg.shared.global [%r2], [%rd5], 16, 16;\n" + COMMIT + BARRIER + USE,
+    "panels, no wait": panels(""),
+    "panels, one group left": panels("\tcp.async.wait_group 1;\n"),
+    # Leaves the loop on another condition than that of the copies.
+    "panels, leaves early": panels(WAIT_ALL, loops="%r5"),
+    "panels, one too many": panels(WAIT_ALL, copied="%r6"),
+}
+
+
+@pytest.mark.parametrize("body", UNDER_WAY.values(), ids=UNDER_WAY)
 def test_copies_under_way_at_a_barrier_break_the_rule(body: str) -> None:
     assert broken(body) and all("before it has waited for its copies" in what for what in broken(body))
 
@@ -229,31 +215,20 @@ def test_blocks_that_wait_for_their_cluster_break_no_rule(body: str) -> None:
     assert broken(body) == []
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        MAPA + REMOTE_LOAD,
-        ARRIVE + CLUSTER_WAIT + MAPA + REMOTE_STORE,
-        MAPA + REMOTE_LOAD + ARRIVE,
-        MAPA + ARRIVE + REMOTE_LOAD + CLUSTER_WAIT,
-        MAPA + REMOTE_LOAD + "\tbarrier.cluster.arrive.relaxed;\n" + CLUSTER_WAIT,
-        MAPA + REMOTE_LOAD + "\t@%p1 bra \t$L__BB0_2;\n" + ARRIVE + CLUSTER_WAIT + "$L__BB0_2:\n" + USE,
-        MAPA + REMOTE_LOAD + "\t@%p1 ret;\n" + ARRIVE + CLUSTER_WAIT,
-        "\tst.shared::cluster.u32 \t[%r2], %r1;\n",
-        "\tatom.shared::cluster.add.u32 \t%r3, [%r2], 1;\n",
-    ],
-    ids=[
-        "no barrier",
-        "barrier before",
-        "no wait",
-        "arrives first",
-        "relaxed",
-        "one branch",
-        "a guarded end",
-        "st",
-        "atom",
-    ],
-)
+ENDS_EARLY = {
+    "no barrier": MAPA + REMOTE_LOAD,
+    "barrier before": ARRIVE + CLUSTER_WAIT + MAPA + REMOTE_STORE,
+    "no wait": MAPA + REMOTE_LOAD + ARRIVE,
+    "arrives first": MAPA + ARRIVE + REMOTE_LOAD + CLUSTER_WAIT,
+    "relaxed": MAPA + REMOTE_LOAD + "\tbarrier.cluster.arrive.relaxed;\n" + CLUSTER_WAIT,
+    "one branch": MAPA + REMOTE_LOAD + JUMP + ARRIVE + CLUSTER_WAIT + "$L__BB0_2:\n" + USE,
+    "a guarded end": MAPA + REMOTE_LOAD + "\t@%p1 ret;\n" + ARRIVE + CLUSTER_WAIT,
+    "st": "\tst.shared::cluster.u32 \t[%r2], %r1;\n",
+    "atom": "\tatom.shared::cluster.add.u32 \t%r3, [%r2], 1;\n",
+}
+
+
+@pytest.mark.parametrize("body", ENDS_EARLY.values(), ids=ENDS_EARLY)
 def test_a_block_that_ends_too_early_breaks_the_rule(body: str) -> None:
     assert len(broken(body)) == 1 and "ends without a barrier of the cluster" in broken(body)[0]
 

@@ -17,25 +17,16 @@ def option(name, default=""):
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
 
 
-def variant(name, backend="cpu", kind="definition", points=("",), forms=None, source="a" * 16):
-    return {
-        "id": name,
-        "family": backend,
-        "parent": "",
-        "summary": name,
-        "source": "test",
-        "backend": backend,
-        "algorithm_class": kind,
-        "precisions": ["fp32"],
-        "forms": forms or ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"],
-        "axes": [],
-        "drops": [],
-        "points": list(points),
+def variant(name, backend="cpu", kind="definition", points=("",)):
+    same = {"parent": "", "summary": name, "source": "test", "precisions": ["fp32"], "axes": [], "drops": []}
+    own = {"id": name, "family": backend, "backend": backend, "algorithm_class": kind, "points": list(points)}
+    made = {
         "modes": ["stream"],
         "emulated": False,
-        "source_hash": source,
+        "source_hash": "a" * 16,
         "source_file": f"algorithms/{backend}/{name}.cpp",
     }
+    return {**same, **own, **made, "forms": ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]}
 
 
 VARIANTS = [variant("cpu_definition"), variant("cpu_fft", kind="fft", points=("threads=1", "threads=all"))]
@@ -72,20 +63,9 @@ def main():
             print("error: device cuda:0: no GPU; use --device cpu", file=sys.stderr)
             return 2
         key = "fake-2-cores" if device == "cpu" else "fake-gpu"
-        print(
-            json.dumps(
-                {
-                    "machine_key": key,
-                    "device": device,
-                    "cores": 2,
-                    "memory_bytes": 1 << 30,
-                    "clock_mhz": 1000,
-                    "throttle_reasons": "",
-                    "package_version": "0.0",
-                    **json.loads(os.environ.get("FAKE_MACHINE", "{}")),
-                }
-            )
-        )
+        facts = {"machine_key": key, "device": device, "cores": 2, "memory_bytes": 1 << 30, "clock_mhz": 1000}
+        facts |= {"throttle_reasons": "", "package_version": "0.0"}
+        print(json.dumps(facts | json.loads(os.environ.get("FAKE_MACHINE", "{}"))))
         return 0
     if os.environ.get("FAKE_LOG"):
         with open(os.environ["FAKE_LOG"], "a") as file:
@@ -112,26 +92,12 @@ def measure(device):
     print("---- a table of Google Benchmark ----", flush=True)
     bad = False
     for number, asked in enumerate(points()):
-        name, params, form, left, right, lefts, rights, window, mode, values, precision = (
-            str(asked[key])
-            for key in (
-                "variant",
-                "params",
-                "form",
-                "left",
-                "right",
-                "lefts",
-                "rights",
-                "window",
-                "mode",
-                "input",
-                "precision",
-            )
-        )
+        asked = {key: str(value) for key, value in asked.items()}
+        name, params, left = asked["variant"], asked["params"], asked["left"]
         entry = next(one for one in variants() if one["id"] == name)
         place = {"point": number} if "--points" in sys.argv else {}
-        problem = f"{form}/{left}/{right}/{lefts}:{rights}/{window}"
-        start = {"variant": name, "params": params, "problem": problem, "mode": mode}
+        problem = "{form}/{left}/{right}/{lefts}:{rights}/{window}".format(**asked)
+        start = {"variant": name, "params": params, "problem": problem, "mode": asked["mode"]}
         print(json.dumps({"starting": start, **place}), flush=True)
         kind = fault_of(name, params, left)
         if kind.startswith("crash"):
@@ -155,50 +121,24 @@ def measure(device):
             outcome, reason, bad = "incorrect", "element 3 is NaN", True
         if kind == "lost":
             outcome, reason = "failed", "an illegal memory access was encountered"
-        rows, cols = left.split("x")
-        right_rows, right_cols = right.split("x")
-        fmas = (int(rows) * int(cols)) ** 2 * int(rights)
-        record = {
-            "variant": name,
-            "family": entry["family"],
-            "backend": entry["backend"],
-            "precision": precision,
-            "form": form,
-            "left_rows": int(rows),
-            "left_cols": int(cols),
-            "right_rows": int(right_rows),
-            "right_cols": int(right_cols),
-            "lefts": int(lefts),
-            "rights": int(rights),
-            "window": window,
-            "params": params,
-            "mode": mode,
-            "input": values,
-            "outcome": outcome,
-            "reason": reason,
-            "launch_us": {"busy": 4.6, "busier": 9}.get(kind, 3),
-            "plan_us": None,
-            "max_error": 1e-6,
-            "argmax_agrees": True,
-            "fmas": fmas,
-            "bytes": 4,
-            "source_hash": entry["source_hash"],
+        lefts, rights = int(asked["lefts"]), int(asked["rights"])
+        rows, cols = map(int, left.split("x"))
+        right_rows, right_cols = map(int, asked["right"].split("x"))
+        fmas = (rows * cols) ** 2 * rights
+        record = {key: asked[key] for key in "variant params form window mode input precision".split()}
+        record |= {key: entry[key] for key in ("family", "backend", "source_hash")}
+        record |= {"left_rows": rows, "left_cols": cols, "right_rows": right_rows, "right_cols": right_cols}
+        record |= {"lefts": lefts, "rights": rights, "fmas": fmas, "bytes": 4, "seed": int(option("--seed"))}
+        record |= {"outcome": outcome, "reason": reason, "max_error": 1e-6, "argmax_agrees": True, "plan_us": None}
+        record |= {
             "machine_key": "fake-2-cores",
-            "seed": int(option("--seed")),
+            "launch_us": {"busy": 4.6, "busier": 9}.get(kind, 3),
             "repetitions": [],
         }
-        if outcome == "passed":
-            record["repetitions"] = [
-                {
-                    "repetition": i,
-                    "iterations": 10,
-                    "compute_us": fmas * 1e-6 + 0.1 * i,
-                    "forward_us": None,
-                    "hadamard_us": None,
-                    "inverse_us": None,
-                }
-                for i in range(int(option("--repetitions")))
-            ]
+        phases = dict.fromkeys(("forward_us", "hadamard_us", "inverse_us"))
+        for i in range(int(option("--repetitions")) if outcome == "passed" else 0):
+            time = {"repetition": i, "iterations": 10, "compute_us": fmas * 1e-6 + 0.1 * i}
+            record["repetitions"].append({**time, **phases})
         record |= json.loads(os.environ.get("FAKE_RECORD", "{}"))
         print(json.dumps({"record": record, **place}), flush=True)
         if kind == "lost":
