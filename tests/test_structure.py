@@ -1,6 +1,7 @@
 """Rules of the tree that a program can check: who includes and imports whom, names, sizes."""
 
 import ast
+import functools
 import graphlib
 import io
 import re
@@ -64,6 +65,7 @@ def imports(tree: ast.AST, package: str, known: set[str]) -> set[str]:
     return found
 
 
+@functools.cache
 def import_graph() -> dict[str, set[str]]:
     known = modules()
     graph = {}

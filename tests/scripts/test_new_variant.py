@@ -39,6 +39,7 @@ class Tree:
         self.results = folder / "results"
         copy_tree(self.root)
         self.environment = {**os.environ, "XCORR_BUILD": str(self.build), "XCORR_PYTHON": sys.executable}
+        self.environment["CCACHE_NOHASHDIR"] = "1"  # as scripts/env.sh, which what calls Ninja itself does not read
         if shutil.which("ccache") is None:
             self.environment["CXXFLAGS"] = "-O1"  # takes half as long as the usual optimisation
 

@@ -1,5 +1,6 @@
 """The files of this tree, as git knows them."""
 
+from functools import cache
 from pathlib import Path
 
 from calls import call
@@ -17,5 +18,7 @@ def tree() -> list[Path]:
 TREE = tree()
 
 
+@cache
 def text(path: Path) -> str:
+    """A file's text; it is read once."""
     return (ROOT / path).read_text(encoding="utf-8", errors="replace")
