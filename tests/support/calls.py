@@ -14,7 +14,7 @@ from xcorr.paths import ROOT
 def call(
     *words: object, cwd: str | Path = ROOT, env: dict[str, str] | None = None, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end, with nothing to read. `more`: variables beside those of `env`, by default this process's."""
+    """Runs a program that reads nothing to its end. `more`: variables beside those of `env`, or of this process."""
     environment = {**(os.environ if env is None else env), **more}
     command = [str(word) for word in words]
     pipes = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}

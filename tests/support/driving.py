@@ -94,7 +94,7 @@ class Driver:
         self._patch.setenv("FAKE_FAULTS", json.dumps(faults))
 
     def one_hangs(self) -> None:
-        """cpu_fft with threads=1 hangs on 4x4. The preset's limit holds for it alone: a loaded machine may be slower."""
+        """cpu_fft with threads=1 hangs on 4x4. Only it has the limit of the preset: a loaded machine may be slower."""
         limit = Predictor.timeout_s
 
         def patient(predictor: Predictor, unit: Unit, params: str) -> float:
