@@ -176,12 +176,6 @@ struct ScoreInputs {
   // Fills the facts from the stacks.
   void find_facts(const Problem& problem);
   ScorePair pair(const Problem& problem, Index p) const;
-  const MatrixFacts& left_facts_of(const Problem& problem, Index p) const {
-    return left_facts[problem.pair(p).left];
-  }
-  const MatrixFacts& right_facts_of(const Problem& problem, Index p) const {
-    return right_facts[problem.pair(p).right];
-  }
 };
 
 // The pairs [first, first + count), every score but phase.

@@ -18,8 +18,10 @@ struct ScoreData {
 
   // Of pair p. `phase` is that of ScoreBounds::OfPair.
   ScoreBounds::OfPair of_pair(Index p, double phase = 0) const;
-  const MatrixFacts& left_facts(Index p) const { return inputs.left_facts_of(problem, p); }
-  const MatrixFacts& right_facts(Index p) const { return inputs.right_facts_of(problem, p); }
+  const MatrixFacts& left_facts(Index p) const { return inputs.left_facts[problem.pair(p).left]; }
+  const MatrixFacts& right_facts(Index p) const {
+    return inputs.right_facts[problem.pair(p).right];
+  }
 };
 
 // What the comparison needs of one output.

@@ -117,7 +117,6 @@ struct ScoreTransform::State {
   void scores(Index first, Index count, ScoreElement* out);
   void unmasked_sums(Index p, Sums* sums) const;
   void finish(Index p, const double* products_of, const Sums* sums, ScoreElement* out) const;
-  double products_error(Index p) const;
 };
 
 ScoreTransform::ScoreTransform(const Problem& problem, const ScoreInputs& inputs)
@@ -240,14 +239,6 @@ void ScoreTransform::State::unmasked_sums(Index p, Sums* sums) const {
   }
 }
 
-// The error of a sum of products of the pair.
-double ScoreTransform::State::products_error(Index p) const {
-  const bool centred = is_centred(problem.fields.score.kind);
-  const auto norm = centred ? &MatrixFacts::centred_norm : &MatrixFacts::norm;
-  return fft_bound(log2_transform_points(problem), inputs.left_facts_of(problem, p).*norm,
-                   inputs.right_facts_of(problem, p).*norm, kDoubleRoundoff);
-}
-
 void ScoreTransform::State::finish(Index p, const double* of_products, const Sums* sums,
                                    ScoreElement* out) const {
   const Index size = problem.out_size();
@@ -258,7 +249,12 @@ void ScoreTransform::State::finish(Index p, const double* of_products, const Sum
   const bool constant = left->squares_norm[l] == 0 || right->squares_norm[r] == 0;
   const double left_limit = kFewDigits * left->squares_norm[l] * right->valid_norm[r],
                right_limit = kFewDigits * right->squares_norm[r] * left->valid_norm[l];
-  const double error = products_error(p);
+  const MatrixFacts &left_facts = inputs.left_facts[l], &right_facts = inputs.right_facts[r];
+  const auto norm =
+      is_centred(problem.fields.score.kind) ? &MatrixFacts::centred_norm : &MatrixFacts::norm;
+  // Of a sum of products of the pair.
+  const double error = fft_bound(log2_transform_points(problem), left_facts.*norm,
+                                 right_facts.*norm, kDoubleRoundoff);
   double most = 0;
   for (Index e = 0; e < size; ++e) most = std::max(most, sums[e].terms);
   for (Index e = 0; e < size; ++e) {
@@ -275,8 +271,8 @@ void ScoreTransform::State::finish(Index p, const double* of_products, const Sum
     const double mean_right = centred ? s.right / s.terms : 0;
     const double left_squares = s.left_squares - mean_left * mean_left * s.terms;
     const double right_squares = s.right_squares - mean_right * mean_right * s.terms;
-    const double left_constant = largest_constant(inputs.left_facts_of(problem, p), s.terms),
-                 right_constant = largest_constant(inputs.right_facts_of(problem, p), s.terms);
+    const double left_constant = largest_constant(left_facts, s.terms),
+                 right_constant = largest_constant(right_facts, s.terms);
     const bool digits = left_squares > std::max(left_limit, left_constant) &&
                         right_squares > std::max(right_limit, right_constant);
     if (digits &&

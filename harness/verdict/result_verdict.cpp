@@ -18,13 +18,18 @@ namespace {
 
 using namespace judged;
 
+// "", or what is wrong with the value of a record.
+std::string wrong_value(const PairTruth& truth, Index at, double value, Tally& tally) {
+  if (compare(tally, value, truth.value(at), truth.record_bound(at))) return "";
+  return "value is " + number(value) + ", expected " + number(truth.value(at)) + " +- " +
+         number(truth.record_bound(at));
+}
+
 // "", or what is wrong with value, flags and fit of a record whose position is `at`.
 std::string wrong_peak(const PairTruth& truth, Index at, const Peak& peak, SubPixel sub_pixel,
                        Interpolation* interpolation, Tally& tally) {
-  if (!compare(tally, peak.value, truth.value(at), truth.record_bound(at))) {
-    return "value is " + number(peak.value) + ", expected " + number(truth.value(at)) + " +- " +
-           number(truth.record_bound(at));
-  }
+  if (const std::string value = wrong_value(truth, at, peak.value, tally); !value.empty())
+    return value;
   const AxisTruth axes[] = {{truth, at, true}, {truth, at, false}};
   if (((peak.flags & kPeakAtBorder) != 0) == (axes[0].inside && axes[1].inside)) {
     return peak.flags & kPeakAtBorder ? "flag border is set inside the window"
@@ -195,9 +200,8 @@ Counted check_detections(const PairTruth& truth, const std::vector<Detected>& fo
       wrong = "is below the threshold " + number(threshold.low);
     } else if (!truth.is_first_within(at, reach, true)) {
       wrong = "is too close to a larger output";
-    } else if (!compare(tally, value, truth.value(at), truth.record_bound(at))) {
-      wrong = "value is " + number(value) + ", expected " + number(truth.value(at)) + " +- " +
-              number(truth.record_bound(at));
+    } else {
+      wrong = wrong_value(truth, at, value, tally);
     }
     if (!wrong.empty()) tally.wrong(truth.where(at) + ": " + wrong);
   }
