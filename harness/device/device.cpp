@@ -51,18 +51,17 @@ Support Device::runs(const Variant& variant, const PlanRequest& request) const {
     return std::find(values.begin(), values.end(), value) != values.end();
   };
   if (const Support backend = runs(variant); !backend) return backend;
-  if (!has(variant.forms, request.problem.form)) {
-    return no("form " + std::string(to_string(request.problem.form)) +
-              ": the variant computes only " + listed(variant.forms));
-  }
+  const auto refused = [](std::string what, std::string_view asked, const std::string& known) {
+    return no(what.append(" ").append(asked) + ": the variant computes only " + known);
+  };
+  const Form form = request.problem.form;
+  if (!has(variant.forms, form)) return refused("form", to_string(form), listed(variant.forms));
   if (!has(variant.precisions, request.precision)) {
-    return no("precision " + std::string(to_string(request.precision)) +
-              ": the variant computes only " + listed(variant.precisions));
+    return refused("precision", to_string(request.precision), listed(variant.precisions));
   }
   const Fields& fields = request.problem.fields;
   const auto only = [&](const char* field, const std::string& known) {
-    return no(std::string(field) + " " + field_text(fields, field) +
-              ": the variant computes only " + known);
+    return refused(field, field_text(fields, field), known);
   };
   if (!has(variant.boundaries, fields.boundary)) {
     return only("boundary", listed(variant.boundaries));
@@ -135,15 +134,13 @@ std::unique_ptr<Device> open_device(const std::string& name) {
   refuse("device", name, "unknown; use cpu, cuda or cuda:N");
 }
 
-std::string bytes_text(double bytes) {
+std::string bytes_text(std::size_t bytes) {
   constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-  int unit = 0;
-  while (bytes >= 1000 && unit < 6) {
-    bytes /= 1000;
-    ++unit;
-  }
+  auto count = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; count >= 1000 && unit + 1 < std::size(kUnits); ++unit) count /= 1000;
   char text[32];
-  std::snprintf(text, sizeof text, "%.3g %s", bytes, kUnits[unit]);
+  std::snprintf(text, sizeof text, "%.3g %s", count, kUnits[unit]);
   return text;
 }
 

@@ -116,6 +116,6 @@ std::unique_ptr<Device> open_cuda(int index);  // only in builds with CUDA
 std::string slug(const std::string& text);
 
 // "4.29 GB": a number of bytes in a message.
-std::string bytes_text(double bytes);
+std::string bytes_text(std::size_t bytes);
 
 }  // namespace xcorr

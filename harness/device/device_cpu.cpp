@@ -141,8 +141,8 @@ class Cpu : public Device {
   Buffer allocate(std::size_t bytes) override {
     void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
     if (!memory) {
-      throw OutOfMemory("host memory: the system refused " +
-                        bytes_text(static_cast<double>(bytes)) + "; use a smaller problem");
+      throw OutOfMemory("host memory: the system refused " + bytes_text(bytes) +
+                        "; use a smaller problem");
     }
     return Buffer(memory, [](void* p) { std::free(p); });
   }

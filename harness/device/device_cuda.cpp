@@ -155,8 +155,7 @@ class Cuda : public Device {
   }
   Buffer allocate(std::size_t bytes) override {
     void* memory = nullptr;
-    require_cuda(cudaMalloc(&memory, bytes),
-                 ("allocating " + bytes_text(static_cast<double>(bytes))).c_str());
+    require_cuda(cudaMalloc(&memory, bytes), ("allocating " + bytes_text(bytes)).c_str());
     return Buffer(memory, [](void* p) { cudaFree(p); });
   }
   void upload(void* device, const void* host, std::size_t bytes) override {

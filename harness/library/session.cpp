@@ -102,9 +102,8 @@ Session::Session(const Variant& variant, PlanRequest request, std::unique_ptr<De
     data += bytes(problem.left_elements() + (problem.fields.same ? 0 : problem.right_elements()));
   }
   if (workspace + data > device_->available_bytes()) {
-    throw OutOfMemory("device memory: " + bytes_text(static_cast<double>(workspace + data)) +
-                      " are needed, " +
-                      bytes_text(static_cast<double>(device_->available_bytes())) +
+    throw OutOfMemory("device memory: " + bytes_text(workspace + data) + " are needed, " +
+                      bytes_text(device_->available_bytes()) +
                       " are available; use fewer or smaller matrices");
   }
   workspace_ = device_->allocate(std::max<std::size_t>(workspace, 1));

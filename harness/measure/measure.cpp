@@ -133,11 +133,9 @@ Outcome Point::prepare() {
         device_.truth_bytes(problem, request_.precision, variant.algorithm_class, request_.seed);
     const std::size_t needed = data + workspace + checking + bands;
     if (needed > available) {
-      throw OutOfMemory("needs " + bytes_text(static_cast<double>(needed)) +
-                        " (inputs and outputs " + bytes_text(static_cast<double>(data)) +
-                        ", workspace " + bytes_text(static_cast<double>(workspace)) +
-                        ", checking " + bytes_text(static_cast<double>(checking)) + "), " +
-                        bytes_text(static_cast<double>(available)) +
+      throw OutOfMemory("needs " + bytes_text(needed) + " (inputs and outputs " + bytes_text(data) +
+                        ", workspace " + bytes_text(workspace) + ", checking " +
+                        bytes_text(checking) + "), " + bytes_text(available) +
                         " are available; use fewer or smaller matrices");
     }
     allocate_us_ = microseconds([&] {

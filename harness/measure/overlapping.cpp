@@ -33,8 +33,8 @@ Overlapping check_overlapping(Device& device, Truth& truth, const Problem& probl
   const std::size_t needed =
       Operands::bytes(problem, precision, seed) + out + 2 * kBand * (Operands::arrays(problem) + 1);
   const std::size_t available = device.available_bytes();
-  Overlapping no_memory{"", "memory: a second set of inputs and outputs needs " +
-                                bytes_text(static_cast<double>(needed))};
+  Overlapping no_memory{"",
+                        "memory: a second set of inputs and outputs needs " + bytes_text(needed)};
   if (needed > available) return no_memory;
   std::optional<SecondSet> second;
   try {
