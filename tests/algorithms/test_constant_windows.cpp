@@ -48,15 +48,17 @@ Scene noise_scene(const std::string& fields) {
   return scene(fields, [](double noise, Index) { return noise; });
 }
 
-std::vector<const Variant*> scored_variants(const Problem& problem) {
+// Calls use(variant, precision) for all that the problem is computed with on a CPU.
+template <typename Use>
+void each_variant(const Problem& problem, const Use& use) {
   const auto device = open_device("cpu");
-  std::vector<const Variant*> found;
   for (const Variant& variant : variants()) {
-    if (variant.backend != Backend::cpu) continue;
-    const PlanRequest request{problem, grid_points(variant)[0], Precision::fp32};
-    if (supported(variant, request, *device)) found.push_back(&variant);
+    for (const Precision precision : {Precision::fp32, Precision::fp64}) {
+      if (variant.backend != Backend::cpu) continue;
+      const PlanRequest request{problem, grid_points(variant)[0], precision};
+      if (supported(variant, request, *device)) use(variant, precision);
+    }
   }
-  return found;
 }
 
 template <typename T>
@@ -95,22 +97,18 @@ constexpr std::size_t kMatch = kAtRow * (kSide - kTemplate + 1) + kAtCol;
 
 void expect_truth(const Scene& s, const std::string& what) {
   const Values want = truth(s);
-  for (const Variant* variant : scored_variants(s.problem)) {
-    for (const Precision precision : {Precision::fp32, Precision::fp64}) {
-      const PlanRequest request{s.problem, grid_points(*variant)[0], precision};
-      if (!supported(*variant, request, *open_device("cpu"))) continue;
-      const Values got = run(*variant, s, precision);
-      double worst = 0;
-      std::size_t at = 0;
-      for (std::size_t k = 0; k < got.size(); ++k) {
-        const double error = std::abs(got[k] - want[k]);
-        if (!(error <= worst)) worst = error, at = k;
-      }
-      EXPECT_LE(worst, tolerance(*variant, precision))
-          << variant->id << " " << to_string(precision) << " " << s.problem.id() << ", " << what
-          << ", output " << at << ": " << got[at] << " instead of " << want[at];
+  each_variant(s.problem, [&](const Variant& variant, Precision precision) {
+    const Values got = run(variant, s, precision);
+    double worst = 0;
+    std::size_t at = 0;
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      const double error = std::abs(got[k] - want[k]);
+      if (!(error <= worst)) worst = error, at = k;
     }
-  }
+    EXPECT_LE(worst, tolerance(variant, precision))
+        << variant.id << " " << to_string(precision) << " " << s.problem.id() << ", " << what
+        << ", output " << at << ": " << got[at] << " instead of " << want[at];
+  });
 }
 
 const char* const kFields[] = {"zncc:0.3", "ncc:0.3", "zncc:0.3/masks=both"};
@@ -186,18 +184,16 @@ TEST(ConstantWindows, APowerOfTwoChangesNoBitBesideAnOutlier) {
   for (const std::string fields : kFields) {
     Scene s = noise_scene(fields);
     s.right[0] = 65535;
-    for (const Variant* variant : scored_variants(s.problem)) {
-      for (const Precision precision : {Precision::fp32, Precision::fp64}) {
-        const Values want = run(*variant, s, precision);
-        for (const int exponent : {-90, -30, 30, 90}) {
-          Scene scaled = s;
-          for (double& v : scaled.left) v = std::ldexp(v, exponent);
-          for (double& v : scaled.right) v = std::ldexp(v, exponent / 3);
-          EXPECT_EQ(run(*variant, scaled, precision), want)
-              << variant->id << " " << fields << " 2^" << exponent;
-        }
+    each_variant(s.problem, [&](const Variant& variant, Precision precision) {
+      const Values want = run(variant, s, precision);
+      for (const int exponent : {-90, -30, 30, 90}) {
+        Scene scaled = s;
+        for (double& v : scaled.left) v = std::ldexp(v, exponent);
+        for (double& v : scaled.right) v = std::ldexp(v, exponent / 3);
+        EXPECT_EQ(run(variant, scaled, precision), want)
+            << variant.id << " " << fields << " 2^" << exponent;
       }
-    }
+    });
   }
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/registry.hpp"
 #include "tests/support/field_reference.hpp"
+#include "tests/support/planned.hpp"
 
 namespace xcorr {
 namespace {
@@ -30,50 +30,29 @@ double offset(Side side, Index index) {
 }
 
 template <typename T>
-std::vector<double> run_in(const Variant& variant, const Params& params, const Problem& q,
-                           const FieldInput& left, const FieldInput& right) {
-  PlanRequest request{q, params, sizeof(T) == 4 ? Precision::fp32 : Precision::fp64};
-  EXPECT_TRUE(variant.supports(request)) << variant.supports(request).reason;
-  const std::size_t lines = variant.workspace_bytes(request) / 256 + 1;
-  struct alignas(256) Line {
-    unsigned char bytes[256];
-  };
-  std::vector<Line> workspace(lines);
-  std::fill_n(workspace[0].bytes, lines * 256, 0xff);  // NaN
-  request.workspace = workspace.data();
+std::vector<double> run_in(Planned& planned, const Problem& q, const FieldInput& left,
+                           const FieldInput& right) {
   const std::vector<T> left_array(left.array.begin(), left.array.end());
   const std::vector<T> right_array(right.array.begin(), right.array.end());
-  std::vector<T> out(q.out_elements());
-  Call call;
-  call.left = left_array.data();
-  call.right = right_array.data();
-  call.out = out.data();
-  call.left_mask = left.mask_data();
-  call.right_mask = right.mask_data();
-  call.left_view = left.view();
-  call.right_view = right.view();
-  const std::unique_ptr<Plan> plan = variant.plan(request);
-  for (int round = 0; round < 2; ++round) {  // nothing may be left over from a call
-    std::fill(out.begin(), out.end(), std::numeric_limits<T>::quiet_NaN());
-    plan->compute(call);
-  }
-  return {out.begin(), out.end()};
+  const Call call = call_of(left, left_array.data(), right, right_array.data());
+  planned.compute(call);  // nothing may be left over from a call
+  const auto* const out = static_cast<const T*>(planned.compute(call));
+  return {out, out + q.out_elements()};
 }
 
 std::vector<double> run(const std::string& id, const Problem& q, Precision precision,
                         const FieldInput& left, const FieldInput& right, std::size_t point = 0) {
   const Variant& variant = find_variant(id);
-  const Params params = grid_points(variant)[point];
-  return precision == Precision::fp32 ? run_in<float>(variant, params, q, left, right)
-                                      : run_in<double>(variant, params, q, left, right);
+  Planned planned(variant, q, grid_points(variant)[point], precision);
+  return precision == Precision::fp32 ? run_in<float>(planned, q, left, right)
+                                      : run_in<double>(planned, q, left, right);
 }
 
 // Every output of every variant, point and precision beside the loops. `error` is in units of the
 // norms, beside the rounding of the result.
-void compare(const Problem& q, const Fill& fill, double error = 1e-11,
-             bool (*mask)(Side, Index) = three_of_four) {
-  const FieldInput left(q, Side::left, fill, mask);
-  const FieldInput right = q.fields.same ? left : FieldInput(q, Side::right, fill, mask);
+void compare(const Problem& q, const Fill& fill, double error = 1e-11) {
+  const FieldInput left(q, Side::left, fill);
+  const FieldInput right = q.fields.same ? left : FieldInput(q, Side::right, fill);
   const std::vector<FieldValue> truth = field_reference(q, left, right);
   for (const std::string id : kVariants) {
     const bool phase = q.fields.score.kind == ScoreKind::phase;
@@ -94,63 +73,49 @@ void compare(const Problem& q, const Fill& fill, double error = 1e-11,
   }
 }
 
-const std::string kZero[] = {"one-to-one/1x1/1x1/1:1/full",
-                             "n-to-m/5x8/5x8/2:3/full",
-                             "one-to-many/3x7/9x4/1:3/full",
-                             "n-to-mn/9x4/3x7/2:4/full",
-                             "n-to-m/3x5/11x9/2:2/valid",
-                             "one-to-one/11x9/3x5/1:1/valid",
-                             "n-to-m/7x6/7x6/2:1/sy:-2..4,sx:-5..-1",
-                             "n-to-m/1x16/1x90/2:1/valid",
-                             "one-to-one/17x1/5x1/1:1/sy:-3..-3,sx:0..0"};
-const std::string kCircular[] = {"one-to-one/1x1/1x1/1:1/full", "n-to-m/5x8/5x8/2:3/full",
-                                 "n-to-mn/9x7/9x7/2:4/sy:-4..1,sx:2..3",
-                                 "one-to-many/1x26/1x26/1:2/full",
-                                 "n-to-m/11x3/11x3/3:1/sy:-5..5,sx:-1..-1"};
+void compare(const Texts& ids, const Texts& fields, const Fill& fill, double error = 1e-11) {
+  for (const Problem& q : problems_of(ids, fields)) compare(q, fill, error);
+}
+
+const Texts kZero = {"one-to-one/1x1/1x1/1:1/full",
+                     "n-to-m/5x8/5x8/2:3/full",
+                     "one-to-many/3x7/9x4/1:3/full",
+                     "n-to-mn/9x4/3x7/2:4/full",
+                     "n-to-m/3x5/11x9/2:2/valid",
+                     "one-to-one/11x9/3x5/1:1/valid",
+                     "n-to-m/7x6/7x6/2:1/sy:-2..4,sx:-5..-1",
+                     "n-to-m/1x16/1x90/2:1/valid",
+                     "one-to-one/17x1/5x1/1:1/sy:-3..-3,sx:0..0"};
+const Texts kCircular = {"one-to-one/1x1/1x1/1:1/full", "n-to-m/5x8/5x8/2:3/full",
+                         "n-to-mn/9x7/9x7/2:4/sy:-4..1,sx:2..3", "one-to-many/1x26/1x26/1:2/full",
+                         "n-to-m/11x3/11x3/3:1/sy:-5..5,sx:-1..-1"};
 
 TEST(CpuFields, ZeroBoundary) {
-  for (const std::string& plain : kZero) {
-    for (const std::string score :
-         {"/score=covariance", "/score=ncc:0.3", "/score=zncc:0.3", "/score=zncc:0.01"}) {
-      compare(parse_problem(plain + score), noise);
-    }
-  }
+  compare(kZero, {"/score=covariance", "/score=ncc:0.3", "/score=zncc:0.3", "/score=zncc:0.01"},
+          noise);
 }
 
 TEST(CpuFields, Masks) {
-  for (const std::string& plain : kZero) {
-    for (const std::string score : {"/score=ncc:0.3", "/score=zncc:0.5"}) {
-      for (const std::string masks : {"/masks=left", "/masks=right", "/masks=both"}) {
-        compare(parse_problem(plain + score + masks), noise);
-      }
-    }
+  for (const std::string masks : {"/masks=left", "/masks=right", "/masks=both"}) {
+    compare(kZero, {"/score=ncc:0.3" + masks, "/score=zncc:0.5" + masks}, noise);
   }
 }
 
 TEST(CpuFields, CircularBoundary) {
-  for (const std::string& plain : kCircular) {
-    for (const std::string score : {"", "/score=covariance"}) {
-      compare(parse_problem(plain + "/boundary=circular" + score), noise);
-    }
-  }
+  compare(kCircular, {"/boundary=circular", "/boundary=circular/score=covariance"}, noise);
 }
 
 TEST(CpuFields, Phase) {
-  for (const std::string& plain : kCircular) {
-    for (const std::string score : {"/score=phase:0", "/score=phase:0.5"}) {
-      compare(parse_problem(plain + "/boundary=circular" + score), noise, 1e-9);
-      compare(parse_problem(plain + "/boundary=circular" + score), offset, 1e-9);  // small bins
-    }
+  for (const Fill& fill : {Fill(noise), Fill(offset)}) {  // the latter has small bins
+    compare(kCircular, {"/boundary=circular/score=phase:0", "/boundary=circular/score=phase:0.5"},
+            fill, 1e-9);
   }
 }
 
 TEST(CpuFields, Views) {
   for (const std::string views : {"/views=windows", "/views=channels"}) {
-    for (const std::string& plain : kZero) {
-      compare(parse_problem(plain + views), noise);
-      compare(parse_problem(plain + "/score=zncc:0.3/masks=both" + views), noise);
-    }
-    compare(parse_problem(kCircular[1] + "/boundary=circular/score=phase:0" + views), noise, 1e-9);
+    compare(kZero, {views, "/score=zncc:0.3/masks=both" + views}, noise);
+    compare({kCircular[1]}, {"/boundary=circular/score=phase:0" + views}, noise, 1e-9);
   }
 }
 
@@ -159,21 +124,18 @@ TEST(CpuFields, OneArrayTwice) {
 }
 
 TEST(CpuFields, AnOffsetIsNoError) {
-  const std::string shapes = "n-to-m/19x23/19x23/1:2/full";
-  compare(parse_problem(shapes + "/score=ncc:0.3"), offset, 1e-12);
-  compare(parse_problem(shapes + "/score=zncc:0.3"), offset, 1e-12);
-  compare(parse_problem(shapes + "/score=zncc:0.3/masks=both"), offset, 1e-12);
+  const Texts shapes = {"n-to-m/19x23/19x23/1:2/full"};
+  compare(shapes, {"/score=ncc:0.3", "/score=zncc:0.3", "/score=zncc:0.3/masks=both"}, offset,
+          1e-12);
   // A mean that is rounded once gives 1e-12.
-  compare(parse_problem(shapes + "/score=covariance"), offset, 2e-14);
+  compare(shapes, {"/score=covariance"}, offset, 2e-14);
 }
 
 // One pixel is so large that sums about the mean of the matrix lose the noise of overlaps without
 // that pixel.
 TEST(CpuFields, OnePixelDoesNotSpoilTheOthers) {
   const Fill outlier = [](Side side, Index k) { return k == 3 ? 1e6 : noise(side, k); };
-  for (const std::string masks : {"", "/masks=both"}) {
-    compare(parse_problem("one-to-one/6x9/13x17/1:1/full/score=zncc:0.3" + masks), outlier, 1e-9);
-  }
+  compare({"one-to-one/6x9/13x17/1:1/full/score=zncc:0.3"}, {"", "/masks=both"}, outlier, 1e-9);
 }
 
 // A part that is constant up to 8 roundings of float32 of its values.
@@ -207,11 +169,10 @@ TEST(CpuFields, HiddenPixelsAreNotRead) {
 }
 
 TEST(CpuFields, APowerOfTwoChangesNoBit) {
-  for (const std::string fields :
-       {"5x8/7x6/1:2/full/score=zncc:0.3", "5x8/7x6/1:2/full/score=ncc:0.3",
-        "5x8/7x6/1:2/full/score=zncc:0.3/masks=both",
-        "6x9/6x9/1:2/full/boundary=circular/score=phase:0"}) {
-    const Problem q = parse_problem("n-to-m/" + fields);
+  for (const Problem& q : problems_of(
+           {"n-to-m/"}, {"5x8/7x6/1:2/full/score=zncc:0.3", "5x8/7x6/1:2/full/score=ncc:0.3",
+                         "5x8/7x6/1:2/full/score=zncc:0.3/masks=both",
+                         "6x9/6x9/1:2/full/boundary=circular/score=phase:0"})) {
     const bool phase = q.fields.score.kind == ScoreKind::phase;
     for (const std::string id : kVariants) {
       if (phase && id == "cpu_row_streaming") continue;
@@ -260,11 +221,10 @@ TEST(CpuFields, ConstantsAndHiddenMatricesScoreZero) {
 
 TEST(CpuFields, OnlyTheDefinitionLimitsTheSizeOfAPhase) {
   const auto supported = [](const std::string& id, const std::string& shape) {
-    PlanRequest request;
-    request.problem = parse_problem("one-to-one/" + shape + "/" + shape +
+    const Problem q = parse_problem("one-to-one/" + shape + "/" + shape +
                                     "/1:1/full/boundary=circular/score=phase:0");
-    request.params = grid_points(find_variant(id))[0];
-    return static_cast<bool>(find_variant(id).supports(request));
+    const Variant& variant = find_variant(id);
+    return static_cast<bool>(variant.supports({q, grid_points(variant)[0]}));
   };
   EXPECT_TRUE(supported("cpu_definition", "64x64"));
   EXPECT_FALSE(supported("cpu_definition", "64x65"));

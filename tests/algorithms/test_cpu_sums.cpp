@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "harness/problem/inputs.hpp"
-#include "harness/reduce/reduce.hpp"
-#include "harness/registry.hpp"
+#include "tests/support/planned.hpp"
 
 namespace xcorr {
 namespace {
@@ -32,10 +31,8 @@ struct Sum {
 // The one output of `shape` against itself at shift 0.
 Sum sum_of(const std::string& id, const std::string& shape, const Fill& fill) {
   const Variant& variant = find_variant(id);
-  PlanRequest request;
-  request.problem = parse_problem("one-to-one/" + shape + "/" + shape + "/1:1/sy:0..0,sx:0..0");
-  request.params = grid_points(variant).front();
-  const auto elements = static_cast<std::size_t>(request.problem.left.size());
+  const Problem q = parse_problem("one-to-one/" + shape + "/" + shape + "/1:1/sy:0..0,sx:0..0");
+  const auto elements = static_cast<std::size_t>(q.left.size());
   std::vector<float> left(elements), right(elements);
   long double expected = 0, left_squares = 0, right_squares = 0;
   for (std::size_t k = 0; k < elements; ++k) {
@@ -45,15 +42,9 @@ Sum sum_of(const std::string& id, const std::string& shape, const Fill& fill) {
     left_squares += static_cast<long double>(left[k]) * left[k];
     right_squares += static_cast<long double>(right[k]) * right[k];
   }
-  std::vector<char> workspace(plan_workspace_bytes(variant, request) + 64);
-  request.workspace = workspace.data();
-  float out = -1;
-  Call call;
-  call.left = left.data();
-  call.right = right.data();
-  call.out = &out;
-  make_plan(variant, request)->compute(call);
-  return {out, static_cast<double>(expected),
+  Planned planned(variant, q, grid_points(variant).front());
+  planned.compute({left.data(), right.data()});
+  return {planned.surface()[0], static_cast<double>(expected),
           static_cast<double>(std::sqrt(left_squares * right_squares))};
 }
 

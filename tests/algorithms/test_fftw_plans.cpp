@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 
 #include "algorithms/blocks/fftw.hpp"
 #include "harness/registry.hpp"
+#include "tests/support/planned.hpp"
 
 namespace {
 std::vector<unsigned> flags_asked;
@@ -42,15 +44,10 @@ void plan(const char* id, const char* problem, Planning planning) {
   flags_asked.clear();
   limits_asked.clear();
   const Variant& variant = find_variant(id);
-  PlanRequest request;
-  request.problem = parse_problem(problem);
-  request.params = grid_points(variant).front();
+  PlanRequest request{parse_problem(problem), grid_points(variant).front()};
   request.planning = planning;
-  struct alignas(256) Line {
-    unsigned char bytes[256];
-  };
-  std::vector<Line> workspace(variant.workspace_bytes(request) / sizeof(Line) + 1);
-  request.workspace = workspace.data();
+  const GlobalMemory workspace(variant.workspace_bytes(request));
+  request.workspace = workspace.get();
   variant.plan(request);
 }
 
@@ -186,10 +183,8 @@ TEST_F(WisdomOnDisk, NothingIsKeptWhereNothingCanBeWritten) {
 }
 
 bool timed() {
-  for (const unsigned flags : flags_asked) {
-    if (!(flags & (FFTW_ESTIMATE | FFTW_WISDOM_ONLY))) return true;
-  }
-  return false;
+  return std::ranges::any_of(
+      flags_asked, [](unsigned flags) { return !(flags & (FFTW_ESTIMATE | FFTW_WISDOM_ONLY)); });
 }
 
 using FftwPlansDeathTest = WisdomOnDisk;

@@ -60,10 +60,6 @@ std::string first_fault(const Case& c, Truth& truth, Device& device) {
 
 }  // namespace
 
-Call call_of(const Banded& left, const Banded& right, const Banded& out, Device& device) {
-  return {left.data(), right.data(), out.data(), device.stream(), nullptr, /*exclusive=*/true};
-}
-
 Support supported(const Case& c, Device& device) {
   return device.runs(*c.variant, request_of(c, device));
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "harness/device/device.hpp"
-#include "harness/measure/banded.hpp"
 #include "harness/registry.hpp"
 
 namespace xcorr::conformance {
@@ -45,9 +44,6 @@ Outcome run(const Case& c, Device& device, std::shared_ptr<Truth> truth = nullpt
 // The smallest case near a failing one for which `fails` is true too: halves counts, sides and windows and takes simpler
 // inputs. At most `attempts` cases are tried.
 Case shrink(Case failing, const std::function<bool(const Case&)>& fails, int attempts = 300);
-
-// As the calls that are timed: all the stream's work is this plan's.
-Call call_of(const Banded& left, const Banded& right, const Banded& out, Device& device);
 
 // "tiled_direct (rows=4) fp32 n-to-m/3x4/5x6/2:3/full uniform seed 7"
 std::string name_of(const Case& c);

@@ -7,6 +7,7 @@
 
 #include "harness/problem/error.hpp"
 #include "tests/conformance/problems.hpp"
+#include "tests/support/problems.hpp"
 
 namespace xcorr::conformance {
 namespace {
@@ -89,11 +90,8 @@ class Collected {
     if (unequal) add(fields, kUnequalShapes, of_unequal);
   }
   // Each problem with each of the fields.
-  void add_each(const std::vector<std::string>& ids,
-                const std::vector<std::string>& fields = {""}) {
-    for (const std::string& id : ids) {
-      for (const std::string& of_id : fields) problems.push_back(parse_problem(id + of_id));
-    }
+  void add_each(const Texts& ids, const Texts& fields = {""}) {
+    std::ranges::move(problems_of(ids, fields), std::back_inserter(problems));
   }
   std::vector<Problem> problems;
 
@@ -145,13 +143,9 @@ std::vector<Problem> field_problems() {
       all.add("/score=" + score + "/masks=" + masks, true);
     }
   }
-  for (const std::string result : {"/result=peak", "/result=peak:gaussian", "/result=peaks:1",
-                                   "/result=peaks:5", "/result=sum"}) {
-    all.add(result, true);
-    all.add("/score=zncc:0.3" + result, true);
-  }
   for (const std::string& result :
-       {above("0.5"), above("-1000"), above("2mad"), above("0.1") + ":3"}) {
+       Texts{"/result=peak", "/result=peak:gaussian", "/result=peaks:1", "/result=peaks:5",
+             "/result=sum", above("0.5"), above("-1000"), above("2mad"), above("0.1") + ":3"}) {
     all.add(result, true);
     all.add("/score=zncc:0.3" + result, true);
   }

@@ -42,9 +42,7 @@ bool add(const char* id, const char* summary) {
   variant.scores = {ScoreKind::product, ScoreKind::covariance, ScoreKind::ncc, ScoreKind::zncc};
   if (kTransform) variant.scores.push_back(ScoreKind::phase);
   variant.masks = true;
-  variant.plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-    return std::make_unique<Honest<kTransform>>(request);
-  };
+  variant.plan = make_plan<Honest<kTransform>>;
   return register_variant(std::move(variant), id, "honest", "tests/conformance",
                           "0123456789abcdef");
 }

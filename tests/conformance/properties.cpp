@@ -77,32 +77,6 @@ Values compute(const Case& c, const Problem& problem, const Matrices& inputs, De
   return wide ? download_as<double>(device, out) : download_as<float>(device, out);
 }
 
-// How far an output of a pair may be from the exact sum.
-class Tolerance {
- public:
-  Tolerance(const Case& c, const Problem& problem, const Matrices& inputs)
-      : problem_(problem),
-        exact_(is_definition(c.variant->algorithm_class)),
-        of_both_(c.variant->algorithm_class == AlgorithmClass::fft_of_both),
-        u_(unit_roundoff(c.precision)),
-        left_(norms(inputs.left, problem.left.size())),
-        right_(norms(inputs.right, problem.right.size())) {}
-  double of(Index pair) const {
-    if (exact_) return 0;
-    const Pair lr = problem_.pair(pair);
-    const double left = left_[static_cast<std::size_t>(lr.left)],
-                 right = right_[static_cast<std::size_t>(lr.right)];
-    const double largest = *std::max_element(left_.begin(), left_.end());
-    return fft_bound(log2_transform_points(problem_), of_both_ ? largest : left, right, u_);
-  }
-
- private:
-  Problem problem_;
-  bool exact_, of_both_;
-  double u_;
-  Values left_, right_;
-};
-
 std::string differ(const Problem& problem, Index pair, Index element, double got, double want,
                    double tolerance) {
   return std::abs(got - want) <= tolerance  // false for NaN
@@ -132,10 +106,26 @@ Matrices matrices(const Case& c, const Problem& problem, Index amplitude) {
 // What the variant makes of inputs, and how far each output may be from the exact sum.
 struct Computed {
   Computed(const Case& c, const Problem& problem, const Matrices& inputs, Device& device)
-      : q(problem), out(compute(c, problem, inputs, device)), tolerance(c, problem, inputs) {}
+      : q(problem),
+        out(compute(c, problem, inputs, device)),
+        algorithm_class(c.variant->algorithm_class),
+        u(unit_roundoff(c.precision)),
+        left_norms(norms(inputs.left, problem.left.size())),
+        right_norms(norms(inputs.right, problem.right.size())) {}
+  double tolerance(Index pair) const {
+    if (is_definition(algorithm_class)) return 0;
+    const auto [l, r] = q.pair(pair);
+    const double left = algorithm_class == AlgorithmClass::fft_of_both
+                            ? *std::max_element(left_norms.begin(), left_norms.end())
+                            : left_norms[static_cast<std::size_t>(l)];
+    return fft_bound(log2_transform_points(q), left, right_norms[static_cast<std::size_t>(r)], u);
+  }
+
   Problem q;
   Values out;
-  Tolerance tolerance;
+  AlgorithmClass algorithm_class;
+  double u;
+  Values left_norms, right_norms;
 };
 
 std::string linearity(const Case& c, Device& device) {
@@ -149,8 +139,7 @@ std::string linearity(const Case& c, Device& device) {
   for (std::size_t i = 0; i < both.out.size(); ++i) {
     const auto at = static_cast<Index>(i);
     const Index pair = at / p.out_size();
-    const double tolerance =
-        a.tolerance.of(pair) + 2 * b.tolerance.of(pair) + both.tolerance.of(pair);
+    const double tolerance = a.tolerance(pair) + 2 * b.tolerance(pair) + both.tolerance(pair);
     const std::string wrong =
         differ(p, pair, at % p.out_size(), both.out[i], a.out[i] + 2 * b.out[i], tolerance);
     if (!wrong.empty()) return wrong;
@@ -181,9 +170,8 @@ std::string compare_mapped(const Computed& from, const Computed& to, Map&& map) 
         if (element < 0) continue;
         const double want =
             to.out[static_cast<std::size_t>(place.pair * to.q.out_size() + element)];
-        const std::string wrong =
-            differ(from.q, pair, element_at(from.q, sy, sx), from.out[at], want,
-                   from.tolerance.of(pair) + to.tolerance.of(place.pair));
+        const std::string wrong = differ(from.q, pair, element_at(from.q, sy, sx), from.out[at],
+                                         want, from.tolerance(pair) + to.tolerance(place.pair));
         if (!wrong.empty()) return wrong;
       }
     }

@@ -120,12 +120,6 @@ void print_refused(const Counts& refused) {
   if (sorted.size() > kShown) std::cout << "  and " << sorted.size() - kShown << " more reasons\n";
 }
 
-nlohmann::json json_of(const Limits& l) {
-  return {{"side", l.side},   {"bytes", l.bytes},
-          {"fmas", l.fmas},   {"terms_of_an_output", l.overlap},
-          {"pairs", l.pairs}, {"fields", l.fields}};
-}
-
 void write_record(const RandomRun& run, const Report& report, const Counts& refused, double seconds,
                   Device& device) {
   nlohmann::json record = {
@@ -135,7 +129,13 @@ void write_record(const RandomRun& run, const Report& report, const Counts& refu
       {"seed", run.seed},
       {"cases", run.cases},
       {"part", std::to_string(run.part.first) + "/" + std::to_string(run.part.second)},
-      {"limits", json_of(run.limits)},
+      {"limits",
+       {{"side", run.limits.side},
+        {"bytes", run.limits.bytes},
+        {"fmas", run.limits.fmas},
+        {"terms_of_an_output", run.limits.overlap},
+        {"pairs", run.limits.pairs},
+        {"fields", run.limits.fields}}},
       {"largest",
        {{"side", report.side},
         {"bytes", report.bytes},
@@ -261,12 +261,12 @@ class Runner {
     std::cout << (run_.properties ? "properties of random problems" : "random problems")
               << ": seed " << run_.seed << ", " << run_.cases << " cases, part " << run_.part.first
               << "/" << run_.part.second << ", " << static_cast<Index>(seconds) << " s\n"
-              << "limits: side " << l.side << ", " << bytes_text(static_cast<double>(l.bytes))
+              << "limits: side " << l.side << ", " << bytes_text(l.bytes)
               << " of inputs and outputs, " << l.fmas << " FMAs, " << l.overlap
               << " terms of an output, " << l.pairs << " pairs\n"
               << "largest: side " << report_.side << ", "
-              << bytes_text(static_cast<double>(report_.bytes)) << ", " << report_.fmas << " FMAs, "
-              << report_.pairs << " pairs\n";
+              << bytes_text(static_cast<std::size_t>(report_.bytes)) << ", " << report_.fmas
+              << " FMAs, " << report_.pairs << " pairs\n";
     for (const char* const what : kCounted) {
       const auto found = report_.counts.find(what);
       if (found == report_.counts.end()) continue;

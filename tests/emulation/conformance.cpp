@@ -8,6 +8,7 @@
 #include "harness/verdict/verdict.hpp"
 #include "tests/emulation/planned.hpp"
 #include "tests/emulation/sample.hpp"
+#include "tests/support/problems.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -25,19 +26,13 @@ const Counts kUsual = {
 // Shapes, as "3x5/9x33", and windows of them.
 struct Shapes {
   std::string shapes;
-  std::vector<std::string> windows;
+  Texts windows;
 };
-
-std::vector<Problem> parsed(const std::vector<std::string>& ids, const std::string& fields = "") {
-  std::vector<Problem> problems;
-  for (const std::string& id : ids) problems.push_back(parse_problem(id + fields));
-  return problems;
-}
 
 // Every window of all shapes in each form, and other problems. A form has all its problems one behind the other.
 std::vector<Problem> in_every_form(const Counts& forms, const std::vector<Shapes>& all,
-                                   const std::vector<std::string>& others = {}) {
-  std::vector<std::string> ids;
+                                   const Texts& others = {}) {
+  Texts ids;
   for (const auto& [form, counts] : forms) {
     for (const auto& [shapes, windows] : all) {
       for (const std::string& window : windows) {
@@ -46,7 +41,7 @@ std::vector<Problem> in_every_form(const Counts& forms, const std::vector<Shapes
     }
   }
   ids.insert(ids.end(), others.begin(), others.end());
-  return parsed(ids);
+  return problems_of(ids);
 }
 
 }  // namespace
@@ -140,7 +135,7 @@ std::vector<Problem> length_problems() {
 }
 
 std::vector<Problem> time_series_problems() {
-  return parsed(
+  return problems_of(
       {"n-to-m/1x1/1x1/1:1/valid", "n-to-m/1x7/1x100/3:1/valid",
        "n-to-m/3x20/3x1171/5:1/valid",  // three segments of 512
        "n-to-m/1x255/1x1033/2:1/valid",
@@ -183,7 +178,7 @@ bool takes_templates_only(const Variant& variant) {
 }
 
 std::vector<Problem> autocorrelation_problems() {
-  return parsed(
+  return problems_of(
       {"one-to-one/1x1/1x1/1:1/full", "one-to-one/1x7/1x7/1:1/full", "one-to-one/5x1/5x1/1:1/full",
        "one-to-one/3x33/3x33/1:1/full", "one-to-one/17x16/17x16/1:1/sy:-9..16,sx:7..15",
        "one-to-one/6x31/6x31/1:1/sy:0..5,sx:-30..30", "one-to-one/9x12/9x12/1:1/sy:-8..3,sx:-4..4",
@@ -196,7 +191,7 @@ std::vector<Problem> autocorrelation_problems() {
        // Several images; more rows than a grid has blocks along y.
        "n-to-mn/5x8/5x8/3:3/full", "n-to-mn/3x20/3x20/7:7/sy:0..2,sx:-5..5",
        "n-to-mn/1x1/1x1/40:40/full"},
-      "/same=yes");
+      {"/same=yes"});
 }
 
 std::vector<Problem> of_one_array(const std::vector<Problem>& problems) {
@@ -220,12 +215,12 @@ std::vector<Problem> remainder_problems() {
 }
 
 std::vector<Problem> many_matrices_problems() {
-  return parsed({"one-to-many/5x12/5x12/1:9/full", "n-to-mn/5x12/5x12/2:18/full",
-                 "n-to-m/5x12/5x12/9:9/full"});
+  return problems_of({"one-to-many/5x12/5x12/1:9/full", "n-to-mn/5x12/5x12/2:18/full",
+                      "n-to-m/5x12/5x12/9:9/full"});
 }
 
 std::vector<Problem> panel_problems() {
-  return parsed(
+  return problems_of(
       {"one-to-one/60x60/60x60/1:1/sy:-2..1,sx:-3..4",
        "one-to-many/33x80/33x80/1:3/sy:5..6,sx:-9..3", "n-to-mn/40x33/20x70/2:4/sy:-9..-8,sx:0..20",
        "n-to-m/28x60/28x60/2:3/sy:0..1,sx:-7..7", "n-to-m/1x250/1x250/2:1/sy:0..0,sx:-3..3",
@@ -235,8 +230,8 @@ std::vector<Problem> panel_problems() {
 
 std::vector<Problem> large_problems() {
   // One for all; rows of whole vectors of four; what the shortest transforms hold.
-  return parsed({"one-to-one/40x33/40x33/1:1/full", "one-to-one/40x36/40x36/1:1/full",
-                 "one-to-one/16x16/16x16/1:1/full"});
+  return problems_of({"one-to-one/40x33/40x33/1:1/full", "one-to-one/40x36/40x36/1:1/full",
+                      "one-to-one/16x16/16x16/1:1/full"});
 }
 
 }  // namespace xcorr::emulation

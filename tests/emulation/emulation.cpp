@@ -265,25 +265,13 @@ class Block {
   // Nobody is ready: completes warp operations, else the block's barrier. False when all have
   // ended.
   bool release() {
-    bool released = false;
-    for (unsigned first = 0; first < threads_.size(); first += kWarp) {
-      released |= release_group(State::at_warp, first, kWarp);
-    }
-    if (released) return true;
-    const Thread* left = nullptr;  // waits for a group that has not come together
+    if (release_complete()) return true;
+    // What waits for a warp or a group now is not complete: these calls say who did not come.
     for (unsigned first = 0; first < threads_.size(); first += kWarp) {
       const Thread& thread = threads_[first];
+      release_group(State::at_warp, first, kWarp);
       if (thread.state != State::at_group) continue;
-      if (first % thread.group == 0 && all_at_barrier_of(thread)) {
-        released |= release_group(State::at_group, first, thread.group);
-      } else {
-        left = &thread;
-      }
-    }
-    if (released) return true;
-    if (left != nullptr) {
-      const unsigned first = left->number / left->group * left->group;
-      release_group(State::at_group, first, left->group);  // says who did not come
+      release_group(State::at_group, first / thread.group * thread.group, thread.group);
     }
     if (release_group(State::at_block_barrier, 0, static_cast<unsigned>(threads_.size()))) {
       return true;
@@ -368,8 +356,7 @@ class Block {
   std::size_t begun_ = 0;
   bool moved_ = false, polls_ = false, held_ = false;
   context::fiber scheduler_;
-  context::fiber* left_ =
-      nullptr;  // where the fiber belongs that was left last; null where it ended
+  context::fiber* left_ = nullptr;  // of the fiber that was left last; null where it ended
   const void* scheduler_bottom_ = nullptr;
   std::size_t scheduler_size_ = 0;
   std::exception_ptr error_;

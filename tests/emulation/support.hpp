@@ -15,8 +15,10 @@
 #include "harness/problem/inputs.hpp"
 #include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
+#include "tests/emulation/conformance.hpp"
 #include "tests/emulation/planned.hpp"
 #include "tests/emulation/sample.hpp"
+#include "tests/support/problems.hpp"
 
 namespace xcorr::emulation {
 
@@ -57,6 +59,11 @@ class OfVariant : public testing::Test {
   std::string id_;
 };
 
+// Makes tests for each of the variants. A program for one mutant has the kernels of one variant, so there may be none.
+#define XCORR_TESTS_OF_VARIANTS(suite, ...)             \
+  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite); \
+  INSTANTIATE_TEST_SUITE_P(Variants, suite, testing::ValuesIn(__VA_ARGS__), name_of)
+
 // Uniform in [-1, 1), exact in float32.
 inline double noise(std::uint64_t seed, Index i) {
   return static_cast<double>(mix(seed ^ static_cast<std::uint64_t>(i)) >> 40) * 0x1p-23 - 1;
@@ -66,24 +73,6 @@ inline double noise(std::uint64_t seed, Index i) {
 inline double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
 inline bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
-// A sum of products by the definition, of one left and one right matrix.
-template <typename T>
-double product_sum(const Problem& q, const T* left, const T* right, Index sy, Index sx) {
-  const bool wraps = q.fields.boundary == Boundary::circular;
-  double sum = 0;
-  for (Index y = 0; y < q.left.rows; ++y) {
-    const Index ry = wraps ? (y + sy + q.right.rows) % q.right.rows : y + sy;
-    if (ry < 0 || ry >= q.right.rows) continue;
-    for (Index x = 0; x < q.left.cols; ++x) {
-      const Index rx = wraps ? (x + sx + q.right.cols) % q.right.cols : x + sx;
-      if (rx < 0 || rx >= q.right.cols) continue;
-      sum += static_cast<double>(left[y * q.left.cols + x]) *
-             static_cast<double>(right[ry * q.right.cols + rx]);
-    }
-  }
-  return sum;
-}
 
 // ncc, or zncc if `centred`, of `count` products. each(use) calls use(left, right) for every product.
 template <typename Each>
@@ -96,16 +85,6 @@ double normalised_score(Index count, bool centred, const Each& each) {
     products += a * b, ll += a * a, rr += b * b;
   });
   return rr == 0 || ll == 0 ? 0 : static_cast<double>(products / std::sqrt(ll * rr));
-}
-
-// Calls use(i, pair, sy, sx) for output i of a surface.
-template <typename Use>
-void each_output(const Problem& q, const Use& use) {
-  for (Index i = 0; i < q.out_elements(); ++i) {
-    const Index at = i % q.out_size();
-    use(i, q.pair(i / q.out_size()), q.window.sy.first + at / q.out_cols(),
-        q.window.sx.first + at % q.out_cols());
-  }
 }
 
 // The transform of `count` values that lie `step` apart, by the definition. The inverse is not scaled.
@@ -125,6 +104,16 @@ void transform_line(Complex* first, Index step, Index count, bool is_forward) {
   }
 }
 
+// Expects that the definition finds no failure (conformance.hpp). False where the kernel is not in the sample.
+inline bool expect_right(const Variant& variant, const Params& params, Precision precision,
+                         const Problem& problem, Effort effort, std::uint64_t seed = 1) {
+  const std::uint64_t left_out = not_in_sample();
+  EXPECT_EQ(failure(variant, params, precision, problem, seed, effort), "")
+      << variant.id << " " << params.canonical() << " " << to_string(precision) << " "
+      << problem.id();
+  return not_in_sample() == left_out;
+}
+
 // Fills the inputs, computes, and expects that the harness finds the result right and the inputs as they were.
 template <typename Compute>
 void expect_verdict(Truth& truth, InputKind kind, const Operands& in, const std::string& where,
@@ -134,6 +123,19 @@ void expect_verdict(Truth& truth, InputKind kind, const Operands& in, const std:
   EXPECT_TRUE(check.passed()) << where << " " << to_string(kind) << ": " << check.first_wrong
                               << "; L2 " << check.rel_l2_error << " of " << check.rel_l2_bound;
   EXPECT_EQ(truth.changed_inputs(kind, in.left.get(), in.right.get()), "") << where;
+}
+// The same of each kind of input, one after the other in one plan.
+inline void expect_verdicts(const Variant& variant, const Problem& q, const Params& params,
+                            const std::vector<InputKind>& kinds, std::uint64_t seed = 1) {
+  static const std::unique_ptr<Device> device = open_cpu();
+  const Precision precision = variant.precisions.front();
+  const auto truth = device->truth(q, precision, variant.algorithm_class, seed);
+  Planned planned(variant, q, params, precision);
+  const Operands in(q);
+  const std::string where = variant.id + " " + q.id() + " " + params.canonical();
+  for (const InputKind kind : kinds) {
+    expect_verdict(*truth, kind, in, where, [&] { return planned.compute(in); });
+  }
 }
 
 inline void expect_same_peak(const std::string& where, const Peak& got, const Peak& want) {

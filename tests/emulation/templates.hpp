@@ -47,11 +47,7 @@ struct Scene {
     const float* const right = in.rights() + pair.right * q.right.size();
     return normalised_score(
         q.left.size(), q.fields.score.kind == ScoreKind::zncc, [&](const auto& use) {
-          for (Index y = 0; y < q.left.rows; ++y) {
-            for (Index x = 0; x < q.left.cols; ++x) {
-              use(left[y * q.left.cols + x], right[(y + sy) * q.right.cols + x + sx]);
-            }
-          }
+          each_meeting(q, sy, sx, [&](Index l, Index r) { use(left[l], right[r]); });
         });
   }
 
@@ -109,10 +105,26 @@ class ForTemplates : public testing::TestWithParam<Variant> {
       }
     }
   }
+  // Scores at a point are the same bits for the scenes that scene_of gives for powers of two. The first power is 0.
+  template <typename SceneOf>
+  void expect_same_bits(const std::vector<int>& powers, const SceneOf& scene_of) {
+    for (const Params& params : points_for(scene_of(0).q)) {
+      std::vector<float> first;
+      for (const int power : powers) {
+        const Scene scene = scene_of(power);
+        const auto got = computed(scene.q, params, scene.in);
+        if (!got) continue;
+        const std::vector<float> scores(got->surface(), got->surface() + scene.q.out_elements());
+        if (power == 0) first = scores;
+        EXPECT_EQ(scores, first) << scene.q.id() << " " << params.canonical() << " 2^" << power;
+      }
+    }
+  }
+
+  int computations_ = 0;
 
  private:
   std::size_t turn_ = 0;
-  int computations_ = 0;
 };
 
 }  // namespace xcorr::emulation

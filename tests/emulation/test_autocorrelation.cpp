@@ -96,11 +96,9 @@ struct TileKernel : Autocorrelation {
   TileKernel() : Autocorrelation("autocorr_cuda_tile") {}
   // Whole numbers, so that all sums are exact.
   void expect_exact(const Problem& q, int threads, int rows) const {
-    Images images(static_cast<std::size_t>(q.left_elements()));
-    unsigned state = 1;
-    for (float& value : images) {
-      state = state * 1664525u + 1013904223u;
-      value = static_cast<float>(state >> 28) - 7.0f;
+    Images images;
+    for (Index i = 0; i < q.left_elements(); ++i) {
+      images.push_back(static_cast<float>(std::floor(8 * noise(1, i))));
     }
     expect_right(q,
                  "rows_per_thread=" + std::to_string(rows) + ";threads=" + std::to_string(threads),

@@ -54,19 +54,16 @@ TEST_P(Conformance, odd_problems) {
   const std::vector<Params> points = emulated_points(variant);
   std::size_t turn = 0, computed = 0;
   const std::uint64_t brief_before = were_brief();
-  const auto check = [&](const Params& params, const Problem& problem, std::size_t precision,
-                         Effort effort) {
-    const Precision of = variant.precisions[precision];
-    const std::uint64_t before = not_in_sample();
-    EXPECT_EQ(failure(variant, params, of, problem, 1, effort), "")
-        << variant.id << " " << params.canonical() << " " << to_string(of) << " " << problem.id();
-    computed += not_in_sample() == before;
+  const auto check = [&](const Problem& problem, std::size_t precision, Effort effort) {
+    computed +=
+        expect_right(variant, points[turn % points.size()],
+                     variant.precisions[precision % variant.precisions.size()], problem, effort);
   };
   const bool series = variant.family == "time_series";
   if (variant.algorithm_class == AlgorithmClass::fft && !series) {
     for (const Problem& problem : length_problems()) {
       if (!has(variant.forms, problem.form)) continue;
-      check(points[turn % points.size()], problem, turn % variant.precisions.size(), Effort::brief);
+      check(problem, turn, Effort::brief);
       ++turn;
     }
   }
@@ -83,8 +80,7 @@ TEST_P(Conformance, odd_problems) {
          ++i, ++turn) {
       for (std::size_t p = 0; p < variant.precisions.size() && !enough; ++p) {
         const std::uint64_t started = threads_started(), brief = were_brief();
-        check(points[turn % points.size()], problem, (turn + p) % variant.precisions.size(),
-              effort);
+        check(problem, turn + p, effort);
         enough = were_brief() > brief || (many_products && threads_started() > started);
       }
     }
@@ -112,10 +108,8 @@ TEST_P(Conformance, every_compile_time_point) {
   for (const Params& point : emulated_points(variant)) {
     std::vector<std::string> kernel;
     for (const Axis& axis : variant.axes) {
-      if (axis.compile_time) {
-        kernel.push_back(point.has(axis.name) ? point.get(axis.name)
-                                              : "");  // not every tile has it
-      }
+      // Not every tile has it.
+      if (axis.compile_time) kernel.push_back(point.has(axis.name) ? point.get(axis.name) : "");
     }
     kernels[kernel].push_back(point);
   }
@@ -131,9 +125,7 @@ TEST_P(Conformance, every_compile_time_point) {
       if (supported.empty()) continue;
       const Params& params = supported[turn++ % supported.size()];
       for (const Precision precision : variant.precisions) {
-        EXPECT_EQ(failure(variant, params, precision, problem, 1, Effort::brief), "")
-            << variant.id << " " << params.canonical() << " " << to_string(precision) << " "
-            << problem.id();
+        expect_right(variant, params, precision, problem, Effort::brief);
       }
     }
   };
@@ -160,9 +152,7 @@ TEST_P(Conformance, large_problem) {
     std::vector<Params> points = emulated_points(variant);
     std::erase_if(points, [&](const Params& p) { return !variant.supports({problem, p}); });
     if (points.empty()) continue;
-    const Params params = points.back();
-    EXPECT_EQ(failure(variant, params, variant.precisions.front(), problem, 1, Effort::brief), "")
-        << variant.id << " " << params.canonical();
+    expect_right(variant, points.back(), variant.precisions.front(), problem, Effort::brief);
     return;
   }
   FAIL() << variant.id << ": no point takes a large problem";
@@ -189,9 +179,8 @@ TEST_P(Conformance, little_shared_memory) {
           EXPECT_NE(support.reason, "") << variant.id << " " << params.canonical();
           continue;
         }
-        EXPECT_EQ(failure(variant, params, precision, problem, 1, Effort::brief), "")
-            << variant.id << " " << params.canonical() << " " << problem.id() << " with " << kib
-            << " KiB of shared memory";
+        SCOPED_TRACE(std::to_string(kib) + " KiB of shared memory");
+        expect_right(variant, params, precision, problem, Effort::brief);
         // A variant that does not ask for the size computes the same way with any size.
         if (memory.asked() == 0) return;
       }
@@ -204,10 +193,9 @@ INSTANTIATE_TEST_SUITE_P(Variants, Conformance,
 
 TEST(Pairing, equals_the_pairing_of_the_problem) {
   std::vector<Problem> problems = odd_problems();
-  for (const std::string id : {"one-to-one/2x2/2x2/1:1/full", "one-to-many/2x3/2x2/1:5/full",
-                               "n-to-mn/2x2/2x2/3:12/full", "n-to-m/2x2/2x2/3:4/full"}) {
-    problems.push_back(parse_problem(id));
-  }
+  std::ranges::copy(problems_of({"one-to-one/2x2/2x2/1:1/full", "one-to-many/2x3/2x2/1:5/full",
+                                 "n-to-mn/2x2/2x2/3:12/full", "n-to-m/2x2/2x2/3:4/full"}),
+                    std::back_inserter(problems));
   for (const Problem& problem : problems) {
     ASSERT_TRUE(indices_fit(problem));
     const Pairing pairing(problem);

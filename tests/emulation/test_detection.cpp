@@ -77,10 +77,13 @@ double median_of(std::vector<double> values) {
                 : (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-Planned plan_of(const Variant& variant, const Problem& problem, const char* warps) {
+Params of_warps(const char* warps) {
   Params params;
   params.set("warps_per_block", warps);
-  return Planned(variant, problem, params, variant.precisions.front());
+  return params;
+}
+Planned plan_of(const Variant& variant, const Problem& problem) {
+  return Planned(variant, problem, of_warps("4"), variant.precisions.front());
 }
 
 class Detection : public testing::TestWithParam<Variant> {
@@ -92,7 +95,7 @@ class Detection : public testing::TestWithParam<Variant> {
 
   Surface surface_of(const Series& of, const std::string& score) const {
     const Problem q = of.problem("score=" + score);
-    Planned planned = plan_of(GetParam(), q, "4");
+    Planned planned = plan_of(GetParam(), q);
     planned.compute(of.left.data(), of.right.data());
     return {{planned.surface(), planned.surface() + q.out_elements()}, of.shifts()};
   }
@@ -106,7 +109,7 @@ class Detection : public testing::TestWithParam<Variant> {
     const Surface surface = surface_of(of, score);
     const Problem q = of.problem("score=" + score + "/result=above:" + std::to_string(deviations) +
                                  "mad:" + std::to_string(capacity));
-    Planned planned = plan_of(GetParam(), q, "4");
+    Planned planned = plan_of(GetParam(), q);
     const void* const out = planned.compute(of.left.data(), of.right.data());
     const auto* const header = static_cast<const AboveHeader*>(out);
     const auto* const found = reinterpret_cast<const xcorr::Detection*>(header + 1);
@@ -145,36 +148,26 @@ class Detection : public testing::TestWithParam<Variant> {
     return certain;
   }
 };
-// A program for one mutant has the kernels of one variant.
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Detection);
-INSTANTIATE_TEST_SUITE_P(Variants, Detection, testing::ValuesIn(detecting()), name_of);
+XCORR_TESTS_OF_VARIANTS(Detection, detecting());
 
 TEST_P(Detection, results_are_right_by_the_verdict) {
-  const std::unique_ptr<Device> device = open_cpu();
   // Fields and kinds of input take turns over the shapes.
   constexpr InputKind kKinds[] = {InputKind::integer,  InputKind::offset,  InputKind::outlier,
                                   InputKind::constant, InputKind::uniform, InputKind::subnormal,
                                   InputKind::drift,    InputKind::fill,    InputKind::bimodal,
                                   InputKind::contrast, InputKind::unequal, InputKind::blank};
   std::size_t turn = 0, field = 0;
-  for (const std::string shapes :
-       {"n-to-m/1x1/1x1/1:1/valid", "n-to-m/1x7/1x100/3:1/valid", "n-to-m/3x20/3x231/5:1/valid",
-        "n-to-m/1x33/1x300/17:1/sy:0..0,sx:5..260", "n-to-m/2x81/2x150/2:1/valid"}) {
-    for (const std::string fields :
-         {"", "/score=zncc:0.3", "/score=zncc:0.3/result=above:0.1:100000",
-          "/score=zncc:1/result=above:2mad:100000", "/score=ncc:0.3",
-          "/score=ncc:0.3/result=above:3mad:100000", "/result=above:0.5:100000",
-          "/result=above:2mad:100000"}) {
-      if (++field % (is_narrow() ? 2 : 5) != 0) continue;
-      const Problem q = parse_problem(shapes + fields);
-      const auto truth =
-          device->truth(q, GetParam().precisions.front(), GetParam().algorithm_class, 1);
-      Planned planned = plan_of(GetParam(), q, turn % 2 ? "4" : "8");
-      const Operands in(q);
-      for (const InputKind kind : {InputKind::zero_mean, kKinds[turn++ % std::size(kKinds)]}) {
-        expect_verdict(*truth, kind, in, q.id(), [&] { return planned.compute(in); });
-      }
-    }
+  for (const Problem& q : problems_of(
+           {"n-to-m/1x1/1x1/1:1/valid", "n-to-m/1x7/1x100/3:1/valid", "n-to-m/3x20/3x231/5:1/valid",
+            "n-to-m/1x33/1x300/17:1/sy:0..0,sx:5..260", "n-to-m/2x81/2x150/2:1/valid"},
+           {"", "/score=zncc:0.3", "/score=zncc:0.3/result=above:0.1:100000",
+            "/score=zncc:1/result=above:2mad:100000", "/score=ncc:0.3",
+            "/score=ncc:0.3/result=above:3mad:100000", "/result=above:0.5:100000",
+            "/result=above:2mad:100000"})) {
+    if (++field % (is_narrow() ? 2 : 5) != 0) continue;
+    expect_verdicts(GetParam(), q, of_warps(turn % 2 ? "4" : "8"),
+                    {InputKind::zero_mean, kKinds[turn % std::size(kKinds)]});
+    ++turn;
   }
 }
 
@@ -233,7 +226,7 @@ TEST_P(Detection, scores_of_tiles_of_other_scales) {
   const Index tile = by_warpgroups() ? 2048 : 256;
   Series series(is_narrow() ? 17 : 2, 1, 40, 5 * tile + 11,
                 [=](Index i) { return std::pow(10.0, i / tile % 5) * noise(i); });
-  Planned planned = plan_of(GetParam(), series.problem("score=zncc:0.3"), "4");
+  Planned planned = plan_of(GetParam(), series.problem("score=zncc:0.3"));
   for (int call = 0; call < 12; ++call) {
     const auto* const surface =
         static_cast<const float*>(planned.compute(series.left.data(), series.right.data()));
@@ -360,30 +353,26 @@ class MoveoutDetection : public OfVariant {
 // Each template has one signal; rows have offsets.
 TEST_F(MoveoutDetection, scores_are_right_by_the_verdict) {
   const std::unique_ptr<Device> device = open_cpu();
-  for (const std::string shapes :
-       {"n-to-mn/1x1/1x1/1:1/valid", "n-to-mn/3x20/3x600/3:3/valid",
-        "n-to-mn/2x97/2x200/2:2/sy:0..0,sx:5..90", "n-to-mn/1x32/1x1100/2:2/valid"}) {
-    for (const std::string fields : {"/score=zncc:0.3", "/score=ncc:0.3", ""}) {
-      for (const std::string views : {"/views=channels", ""}) {
-        const Problem q = parse_problem(shapes + fields + views);
-        const auto truth = device->truth(q, Precision::tf32, variant().algorithm_class, 1);
-        const ViewLayout left = view_layout(q, Side::left, 1),
-                         right = view_layout(q, Side::right, 1);
-        const auto view = [](const ViewLayout& of) {
-          return View{of.offsets.empty() ? nullptr : of.offsets.data(), of.pitch};
-        };
-        Planned planned = plan_of(variant(), q, "4");
-        const Operands in(left.elements, right.elements);
-        // In a view the drift has steps, where no pivot is near all samples of a window.
-        const InputKind other = fields.empty()  ? InputKind::integer
-                                : views.empty() ? InputKind::drift
-                                                : InputKind::offset;
-        for (const InputKind kind : {InputKind::zero_mean, other}) {
-          expect_verdict(*truth, kind, in, q.id(), [&] {
-            return planned.compute(in.left.get(), in.right.get(), view(left), view(right));
-          });
-        }
-      }
+  for (const Problem& q :
+       problems_of({"n-to-mn/1x1/1x1/1:1/valid", "n-to-mn/3x20/3x600/3:3/valid",
+                    "n-to-mn/2x97/2x200/2:2/sy:0..0,sx:5..90", "n-to-mn/1x32/1x1100/2:2/valid"},
+                   {"/score=zncc:0.3/views=channels", "/score=zncc:0.3",
+                    "/score=ncc:0.3/views=channels", "/score=ncc:0.3", "/views=channels", ""})) {
+    const auto truth = device->truth(q, Precision::tf32, variant().algorithm_class, 1);
+    const ViewLayout left = view_layout(q, Side::left, 1), right = view_layout(q, Side::right, 1);
+    Planned planned = plan_of(variant(), q);
+    const Operands in(left.elements, right.elements);
+    const Call call{
+        .left = in.left.get(),
+        .right = in.right.get(),
+        .left_view = {left.offsets.empty() ? nullptr : left.offsets.data(), left.pitch},
+        .right_view = {right.offsets.empty() ? nullptr : right.offsets.data(), right.pitch}};
+    // In a view the drift has steps, where no pivot is near all samples of a window.
+    const InputKind other = !is_normalised(q.fields.score.kind) ? InputKind::integer
+                            : q.fields.views == Views::dense    ? InputKind::drift
+                                                                : InputKind::offset;
+    for (const InputKind kind : {InputKind::zero_mean, other}) {
+      expect_verdict(*truth, kind, in, q.id(), [&] { return planned.compute(call); });
     }
   }
 }

@@ -22,18 +22,16 @@ class EndsAt final : public PhaseMarks {
 };
 
 class EndedCalls : public testing::TestWithParam<Variant> {};
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EndedCalls);
 // The calls of variants for templates are several launches that hand on counters and lists.
-INSTANTIATE_TEST_SUITE_P(Variants, EndedCalls, testing::ValuesIn(for_templates()), name_of);
+XCORR_TESTS_OF_VARIANTS(EndedCalls, for_templates());
 
 TEST_P(EndedCalls, leave_nothing_for_the_next) {
   const Variant& v = GetParam();
   int ended = 0;
-  for (const std::string text : {"n-to-m/5x7/23x40/2:2/valid/score=zncc:0.3/result=peak",
-                                 "n-to-m/5x7/23x40/2:2/valid/score=zncc:0.3",
-                                 "one-to-one/5x7/23x40/1:1/valid/score=zncc:0.3",
-                                 "n-to-m/5x7/23x40/2:2/valid/result=peak"}) {
-    const Problem q = parse_problem(text);
+  for (const Problem& q : problems_of({"n-to-m/5x7/23x40/2:2/valid/score=zncc:0.3/result=peak",
+                                       "n-to-m/5x7/23x40/2:2/valid/score=zncc:0.3",
+                                       "one-to-one/5x7/23x40/1:1/valid/score=zncc:0.3",
+                                       "n-to-m/5x7/23x40/2:2/valid/result=peak"})) {
     const Operands in(q, [](Index i) { return i * 7 % 11; }, [](Index i) { return i * 5 % 13; });
     const void *const left = in.left.get(), *const right = in.right.get();
     const auto size = static_cast<std::size_t>(q.result_bytes(sizeof(float)));
@@ -60,7 +58,8 @@ TEST_P(EndedCalls, leave_nothing_for_the_next) {
           set_order(1);
           plan->compute({left, right, out.get()});
           EXPECT_EQ(std::memcmp(out.get(), expected.get(), size), 0)
-              << text << ' ' << params.canonical() << ", after a call that ended at mark " << mark;
+              << q.id() << ' ' << params.canonical() << ", after a call that ended at mark "
+              << mark;
           ++ended;
         }
       } catch (const NotInSample&) {

@@ -96,13 +96,11 @@ std::vector<float> correlate(const Problem& q, const Inputs& in, const Cut& cut 
   const FftChunks at =
       fft_chunks(q, sizeof(float), cut.transform, cut.chunk_bytes, cut.all_spectra_bytes);
   const FftGeometry& g = at.g;
-  struct alignas(16) Block {
-    float at[4];
-  };
   Workspace counted(nullptr);
   FftMemory<float, Complex>(at, counted);
-  std::vector<Block> bytes((counted.bytes() + 15) / 16);
-  Workspace workspace(bytes.data());
+  const GlobalMemory bytes(counted.bytes());
+  std::fill_n(bytes.get<char>(), counted.bytes(), '\0');
+  Workspace workspace(bytes.get());
   const FftMemory<float, Complex> memory(at, workspace);
   float* const images = memory.images;
   Complex *const lefts = memory.spectra, *const products = memory.products;
@@ -183,49 +181,44 @@ void expect_right(const Problem& q, const Inputs& in, const std::vector<FieldVal
 }
 
 TEST(FftLayout, every_form_transform_chunk_and_split_correlates) {
-  for (const std::string form :
-       {"one-to-one 1:1", "one-to-many 1:7", "n-to-mn 3:9", "n-to-mn 2:8", "n-to-m 3:5"}) {
-    for (const std::string shapes : {"/3x5/3x5/", "/2x7/5x4/"}) {
-      for (const std::string window : {"/full", "/sy:-1..2,sx:0..3"}) {
-        const std::size_t space = form.find(' ');
-        const Problem q =
-            parse_problem(form.substr(0, space) + shapes + form.substr(space + 1) + window);
-        const Inputs in = inputs(q);
-        const std::vector<FieldValue> want = reference(q, in);
-        for (const Transform transform :
-             {Transform::real, Transform::complex, Transform::complex_rows}) {
-          for (const Index spectra : {3, 6, 100}) {
-            const Index chunk = spectra * fft_chunks(q, 4, transform, 1, 0).g.spectrum * 8;
-            expect_right(q, in, want, 0, 0.01, {transform, chunk});
-            expect_right(q, in, want, 0, 0.01, {transform, chunk, Index{1} << 20, 50});
-          }
-          expect_right(q, in, want, 0, 0.01, {transform, Index{1} << 20, 0, 20});
-          if (HasFailure()) return;
-        }
+  for (const Problem& q :
+       problems_of({"one-to-one/3x5/3x5/1:1", "one-to-many/3x5/3x5/1:7", "n-to-mn/3x5/3x5/3:9",
+                    "n-to-mn/3x5/3x5/2:8", "n-to-m/3x5/3x5/3:5", "one-to-one/2x7/5x4/1:1",
+                    "one-to-many/2x7/5x4/1:7", "n-to-mn/2x7/5x4/3:9", "n-to-mn/2x7/5x4/2:8",
+                    "n-to-m/2x7/5x4/3:5"},
+                   {"/full", "/sy:-1..2,sx:0..3"})) {
+    const Inputs in = inputs(q);
+    const std::vector<FieldValue> want = reference(q, in);
+    for (const Transform transform :
+         {Transform::real, Transform::complex, Transform::complex_rows}) {
+      for (const Index spectra : {3, 6, 100}) {
+        const Index chunk = spectra * fft_chunks(q, 4, transform, 1, 0).g.spectrum * 8;
+        expect_right(q, in, want, 0, 0.01, {transform, chunk});
+        expect_right(q, in, want, 0, 0.01, {transform, chunk, Index{1} << 20, 50});
       }
+      expect_right(q, in, want, 0, 0.01, {transform, Index{1} << 20, 0, 20});
+      if (HasFailure()) return;
     }
   }
 }
 
 TEST(FftLayout, circular_scores_in_chunks) {
-  for (const std::string shapes :
-       {"one-to-one/1x1/1x1/1:1/full", "one-to-many/5x1/5x1/1:3/full", "n-to-mn/4x7/4x7/2:6/full",
-        "n-to-mn/1x12/1x12/2:2/sy:0..0,sx:-6..-2", "n-to-m/7x6/7x6/3:2/sy:-1..3,sx:-3..1",
-        "one-to-one/33x50/33x50/1:1/sy:-1..1,sx:0..24"}) {
-    for (const std::string score :
-         {"", "/score=covariance", "/score=phase:0", "/score=phase:0.5"}) {
-      const Problem q = parse_problem(shapes + "/boundary=circular" + score);
-      const Inputs in = inputs(q);
-      const std::vector<FieldValue> want = reference(q, in);
-      const double lost = q.fields.score.kind == ScoreKind::covariance ? 1e-4 : 0;
-      for (const Index spectra : {3, 100}) {
-        const Index chunk = spectra * fft_chunks(q, 4, Transform::real, 1, 0).g.spectrum * 8;
-        emulation::set_order(static_cast<std::uint64_t>(spectra));
-        for (const Index all_spectra_bytes : {Index{0}, Index{1} << 20}) {
-          expect_right(q, in, want, 1e-5, lost, {Transform::real, chunk, all_spectra_bytes});
-        }
-        if (HasFatalFailure()) return;
+  for (const Problem& q : problems_of(
+           {"one-to-one/1x1/1x1/1:1/full", "one-to-many/5x1/5x1/1:3/full",
+            "n-to-mn/4x7/4x7/2:6/full", "n-to-mn/1x12/1x12/2:2/sy:0..0,sx:-6..-2",
+            "n-to-m/7x6/7x6/3:2/sy:-1..3,sx:-3..1", "one-to-one/33x50/33x50/1:1/sy:-1..1,sx:0..24"},
+           {"/boundary=circular", "/boundary=circular/score=covariance",
+            "/boundary=circular/score=phase:0", "/boundary=circular/score=phase:0.5"})) {
+    const Inputs in = inputs(q);
+    const std::vector<FieldValue> want = reference(q, in);
+    const double lost = q.fields.score.kind == ScoreKind::covariance ? 1e-4 : 0;
+    for (const Index spectra : {3, 100}) {
+      const Index chunk = spectra * fft_chunks(q, 4, Transform::real, 1, 0).g.spectrum * 8;
+      emulation::set_order(static_cast<std::uint64_t>(spectra));
+      for (const Index all_spectra_bytes : {Index{0}, Index{1} << 20}) {
+        expect_right(q, in, want, 1e-5, lost, {Transform::real, chunk, all_spectra_bytes});
       }
+      if (HasFatalFailure()) return;
     }
   }
 }
@@ -239,9 +232,8 @@ TEST(FftLayout, means_are_removed_of_an_offset_too) {
 
 // One frequency, among the bins of the second block, is so large that all others are below the floor.
 TEST(FftLayout, phase_divides_small_bins_by_the_floor) {
-  for (const std::string score : {"phase:0", "phase:0.25"}) {
-    const Problem q =
-        parse_problem("one-to-one/33x50/33x50/1:1/full/boundary=circular/score=" + score);
+  for (const Problem& q : problems_of({"one-to-one/33x50/33x50/1:1/full/boundary=circular/score="},
+                                      {"phase:0", "phase:0.25"})) {
     Inputs in = inputs(q, -5);
     for (Index i = 0; i < q.left.size(); ++i) {
       const double turns =

@@ -23,32 +23,17 @@ struct Sides {
   FieldInput left, right;
 };
 
-template <typename T>
-constexpr Precision kPrecision = sizeof(T) == sizeof(float) ? Precision::fp32 : Precision::fp64;
-
 // Plans once and computes for each of `operands` in turn: nothing of a call may reach the next.
 template <typename T>
 std::vector<std::vector<T>> computed(const Problem& q, const std::vector<Sides<T>>& operands) {
-  PlanRequest request{q, {}, kPrecision<T>};
-  const GlobalMemory workspace(overlap_wise().workspace_bytes(request));
-  request.workspace = workspace.get();
-  const auto plan = overlap_wise().plan(request);
+  Planned planned(overlap_wise(), q, {}, sizeof(T) == 4 ? Precision::fp32 : Precision::fp64);
   std::vector<std::vector<T>> outs;
-  for (const Sides<T>& of : operands) {
-    set_order(outs.size() + 1);
-    outs.emplace_back(static_cast<std::size_t>(q.out_elements()),
-                      std::numeric_limits<T>::quiet_NaN());
-    const std::vector<T> left(of.left.array.begin(), of.left.array.end()),
-        right(of.right.array.begin(), of.right.array.end());
-    Call call;
-    call.left = left.data();
-    call.right = right.data();
-    call.out = outs.back().data();
-    call.left_mask = of.left.mask_data();
-    call.right_mask = of.right.mask_data();
-    call.left_view = of.left.view();
-    call.right_view = of.right.view();
-    plan->compute(call);
+  for (const auto& [left, right] : operands) {
+    const std::vector<T> lefts(left.array.begin(), left.array.end()),
+        rights(right.array.begin(), right.array.end());
+    const auto* const out =
+        static_cast<const T*>(planned.compute(call_of(left, lefts.data(), right, rights.data())));
+    outs.emplace_back(out, out + q.out_elements());
   }
   return outs;
 }
@@ -70,80 +55,62 @@ double drawn(Index i) { return noise(kFieldSeed, i); }
 double far_noise(Index i) { return 1e4 + drawn(i); }
 
 template <typename T>
-void expect_right(const std::string& id) {
-  const Problem q = parse_problem(id);
+void expect_right(const Problem& q) {
   const std::vector<Sides<T>> operands = {{q, drawn}, {q, far_noise}, {q, drawn}};
   const auto outs = computed<T>(q, operands);
   for (std::size_t i = 0; i < outs.size(); ++i) {
     expect_right(q, operands[i], outs[i]);
     if (testing::Test::HasFatalFailure()) return;
   }
-  EXPECT_EQ(outs[0], outs[2]) << id << ": other bits for the same inputs";
+  EXPECT_EQ(outs[0], outs[2]) << q.id() << ": other bits for the same inputs";
 }
 
-void expect_right(const std::string& id) {
-  expect_right<float>(id);
-  expect_right<double>(id);
+void expect_right(const Texts& ids, const Texts& fields) {
+  for (const Problem& q : problems_of(ids, fields)) {
+    expect_right<float>(q);
+    expect_right<double>(q);
+  }
 }
 
 // Shapes, counts and windows; of the first ones left and right have one shape.
-const std::vector<std::string> kEqual = {
+const Texts kEqual = {
     "one-to-one/1x1/1x1/1:1/full",
     "one-to-one/1x7/1x7/1:1/full",
     "one-to-many/5x1/5x1/1:3/full",
     "n-to-mn/3x4/3x4/2:4/full",
     "n-to-m/4x35/4x35/2:3/sy:-2..1,sx:-3..17",
 };
-const std::vector<std::string> kShapes = {
-    "one-to-one/3x5/6x9/1:1/valid",
-    "n-to-m/6x9/3x5/3:2/full",
-    "n-to-mn/2x6/6x2/2:6/full",
-    // More rows of blocks and more pairs than a grid has here.
-    "n-to-m/40x1/40x1/5:4/full",
-    // More shifts than the warps that count valid elements take at once.
-    "one-to-one/9x9/9x9/1:1/full",
-};
-
-std::vector<std::string> all_shapes() {
-  std::vector<std::string> all = kEqual;
-  all.insert(all.end(), kShapes.begin(), kShapes.end());
+const Texts kAll = [] {
+  Texts all = kEqual;
+  all.insert(all.end(),
+             {"one-to-one/3x5/6x9/1:1/valid", "n-to-m/6x9/3x5/3:2/full", "n-to-mn/2x6/6x2/2:6/full",
+              // More rows of blocks and more pairs than a grid has here.
+              "n-to-m/40x1/40x1/5:4/full",
+              // More shifts than the warps that count valid elements take at once.
+              "one-to-one/9x9/9x9/1:1/full"});
   return all;
-}
+}();
 
 TEST_F(Fields, every_score_on_odd_shapes) {
-  for (const std::string& shapes : all_shapes()) {
-    for (const char* score : {"score=covariance", "score=ncc:0.3", "score=zncc:0.3", "score=zncc:1",
-                              "score=ncc:0.01"}) {
-      expect_right(shapes + "/" + score);
-    }
-  }
+  expect_right(kAll, {"/score=covariance", "/score=ncc:0.3", "/score=zncc:0.3", "/score=zncc:1",
+                      "/score=ncc:0.01"});
 }
 
 TEST_F(Fields, circular_boundary) {
-  for (const std::string& shapes : kEqual) {
-    expect_right(shapes + "/boundary=circular");
-    expect_right(shapes + "/boundary=circular/score=covariance");
-  }
+  expect_right(kEqual, {"/boundary=circular", "/boundary=circular/score=covariance"});
 }
 
 TEST_F(Fields, masks_of_either_side) {
-  for (const std::string& shapes : all_shapes()) {
-    for (const char* masks : {"left", "right", "both"}) {
-      expect_right(shapes + "/score=ncc:0.5/masks=" + masks);
-      expect_right(shapes + "/score=zncc:0.3/masks=" + masks);
-    }
+  for (const std::string masks : {"left", "right", "both"}) {
+    expect_right(kAll, {"/score=ncc:0.5/masks=" + masks, "/score=zncc:0.3/masks=" + masks});
   }
 }
 
 TEST_F(Fields, views_of_larger_arrays) {
-  for (const std::string& shapes : all_shapes()) {
-    for (const char* views : {"windows", "channels"}) {
-      expect_right(shapes + "/views=" + views);
-      expect_right(shapes + "/score=covariance/views=" + views);
-      expect_right(shapes + "/score=zncc:0.3/masks=both/views=" + views);
-    }
+  for (const std::string views : {"/views=windows", "/views=channels"}) {
+    expect_right(kAll, {views, "/score=covariance" + views, "/score=zncc:0.3/masks=both" + views});
   }
-  expect_right("n-to-m/3x4/3x4/2:3/full/boundary=circular/views=windows");
+  expect_right({"n-to-m/3x4/3x4/2:3/full"}, {"/boundary=circular/views=windows"});
 }
 
 TEST_F(Fields, masks_without_a_valid_pixel_give_zero) {
@@ -169,9 +136,8 @@ TEST_F(Fields, hidden_pixels_may_be_not_a_number) {
 }
 
 TEST_F(Fields, constants_score_zero) {
-  for (const char* masks : {"none", "both"}) {
-    const Problem q = parse_problem(std::string("one-to-one/5x6/7x8/1:1/full/score=zncc:0.1") +
-                                    (masks == std::string("none") ? "" : "/masks=both"));
+  for (const Problem& q :
+       problems_of({"one-to-one/5x6/7x8/1:1/full/score=zncc:0.1"}, {"", "/masks=both"})) {
     // A third in float32 is no whole number of anything.
     const std::vector<Sides<float>> operands = {{q, [](Index) { return 1e4 + 1.0 / 3; }}};
     const auto outs = computed<float>(q, operands);
@@ -181,14 +147,14 @@ TEST_F(Fields, constants_score_zero) {
 
 // The lowest float32, faults, the smallest int32: in the first element and in the first rows.
 TEST_F(Fields, a_fault_elsewhere_changes_no_bit_of_a_score) {
-  for (const std::string fields :
-       {"zncc:0.3", "ncc:0.3", "zncc:0.3/masks=left", "zncc:0.3/views=windows"}) {
-    const Problem q = parse_problem("one-to-one/4x5/14x16/1:1/valid/score=" + fields);
+  for (const Problem& q :
+       problems_of({"one-to-one/4x5/14x16/1:1/valid/score="},
+                   {"zncc:0.3", "ncc:0.3", "zncc:0.3/masks=left", "zncc:0.3/views=windows"})) {
     for (const float fault : {-0x1.fffffep127f, 1e11f, 1e20f, -2147483648.0f, 65535.0f}) {
       std::vector<Sides<float>> operands = {{q, drawn}, {q, drawn}, {q, drawn}};
       const auto put = [&](FieldInput& of, Index rows, Index cols) {
         for (Index y = 0; y < rows; ++y) {
-          const auto row = static_cast<std::ptrdiff_t>(of.at(0, y, 0));
+          const auto row = static_cast<std::ptrdiff_t>(of.at(0, y * of.shape.cols));
           std::fill_n(of.array.begin() + row, cols, fault);
         }
       };
@@ -215,13 +181,12 @@ TEST_F(Fields, both_modes_of_a_bimodal_matrix_have_scores) {
 }
 
 TEST_F(Fields, powers_of_two_change_no_bit_of_a_score) {
-  for (const char* score : {"ncc:0.3", "zncc:0.3"}) {
-    const Problem q =
-        parse_problem(std::string("n-to-mn/5x6/7x8/2:2/full/score=") + score + "/masks=right");
+  for (const Problem& q : problems_of({"n-to-mn/5x6/7x8/2:2/full/masks=right"},
+                                      {"/score=ncc:0.3", "/score=zncc:0.3"})) {
     const auto scaled = [](double by) { return [by](Index i) { return by * drawn(i); }; };
     const auto outs = computed<float>(q, {{q, drawn}, {q, scaled(0x1p60)}, {q, scaled(0x1p-60)}});
-    EXPECT_EQ(outs[0], outs[1]) << score;
-    EXPECT_EQ(outs[0], outs[2]) << score;
+    EXPECT_EQ(outs[0], outs[1]) << q.id();
+    EXPECT_EQ(outs[0], outs[2]) << q.id();
   }
 }
 

@@ -15,7 +15,7 @@ class Halves : public OfVariant {
 double drawn(Index i) { return noise(0, i); }
 
 // Lengths 64 (small and large windows, all forms), then one of each longer length and window.
-const std::string kProblems[] = {
+const Texts kProblems = {
     "one-to-one/20x24/20x24/1:1/full",
     "one-to-many/24x24/24x24/1:5/sy:-7..7,sx:-9..9",
     "n-to-mn/33x31/17x20/2:6/full",
@@ -35,19 +35,10 @@ const std::string kProblems[] = {
     "one-to-one/150x160/170x161/1:1/full",
 };
 
-void expect_right(const Variant& variant, const Problem& q, const std::vector<InputKind>& kinds) {
-  const std::unique_ptr<Device> device = open_cpu();
-  const auto truth = device->truth(q, Precision::fp32, AlgorithmClass::fft, 1);
-  Planned planned(variant, q);
-  const Operands in(q);
-  for (const InputKind kind : kinds) {
-    expect_verdict(*truth, kind, in, q.id(), [&] { return planned.compute(in); });
-  }
-}
-
 TEST_F(Halves, surfaces_are_right_by_the_verdict) {
   for (const std::string& text : kProblems) {
-    expect_right(variant(), parse_problem(text), {InputKind::integer, InputKind::flat_spectrum});
+    expect_verdicts(variant(), parse_problem(text), {},
+                    {InputKind::integer, InputKind::flat_spectrum});
   }
 }
 
@@ -55,20 +46,19 @@ TEST_F(Halves, peaks_are_right_by_the_verdict) {
   std::size_t turn = 0;
   for (const std::string& text : kProblems) {
     const char* const result = ++turn % 2 ? "/result=peak" : "/result=peak:gaussian";
-    expect_right(variant(), parse_problem(text + result), {InputKind::zero_mean});
+    expect_verdicts(variant(), parse_problem(text + result), {}, {InputKind::zero_mean});
   }
 }
 
 TEST_F(Halves, peaks_are_those_of_the_surface) {
-  for (const std::string& text : kProblems) {
-    const Problem q = parse_problem(text + "/result=peak");
+  for (const Problem& q : problems_of(kProblems, {"/result=peak"})) {
     expect_peaks_of_surface(variant(), q,
                             Operands(q, drawn, [](Index i) { return drawn(i + 77777); }));
   }
 }
 
 // Small windows, large ones, and circular ones of length 64.
-const std::string kFew[] = {
+const Texts kFew = {
     "one-to-many/24x24/24x24/1:2/sy:-7..7,sx:-9..9", "one-to-many/20x24/20x24/1:2/full",
     "one-to-many/64x64/64x64/1:2/full/boundary=circular",
     "one-to-many/9x9/9x9/1:2/sy:2..2,sx:-3..3", "one-to-many/9x9/9x9/1:2/sy:0..0,sx:0..0"};
@@ -76,8 +66,7 @@ const std::string kFew[] = {
 TEST_F(Halves, ties_and_plateaus) {
   const auto zero = [](Index) { return 0; };
   const auto first = [](Index i) { return i == 0 ? 1 : 0; };
-  for (const std::string& text : kFew) {
-    const Problem q = parse_problem(text + "/result=peak:gaussian");
+  for (const Problem& q : problems_of(kFew, {"/result=peak:gaussian"})) {
     const auto ridges = [&](Index i) { return i / q.right.cols % 4 == 1 ? 2 : 0; };
     const auto corners = [&](Index i) { return i % q.right.size() == 0 ? 3 : i % 3; };
     // All outputs are 0: the first one is the peak, on a plateau and at the border.
@@ -89,8 +78,7 @@ TEST_F(Halves, ties_and_plateaus) {
 }
 
 TEST_F(Halves, what_is_no_number) {
-  for (const std::string& text : kFew) {
-    const Problem q = parse_problem(text + "/result=peak");
+  for (const Problem& q : problems_of(kFew, {"/result=peak"})) {
     // The second pair has NaN everywhere; it does not touch the first one.
     for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
       const auto right = [&](Index i) { return i == q.right.size() + 5 ? bad : drawn(i); };
@@ -101,8 +89,7 @@ TEST_F(Halves, what_is_no_number) {
 
 // A call leaves nothing for the next one: one plan computes other inputs in other orders of threads.
 TEST_F(Halves, calls_are_apart) {
-  for (const std::string& text : kFew) {
-    const Problem q = parse_problem(text + "/result=peak");
+  for (const Problem& q : problems_of(kFew, {"/result=peak"})) {
     Planned planned(variant(), q);
     const Operands in(q, drawn, [](Index i) { return drawn(i + 5); }),
         other(q, [](Index i) { return -drawn(i); }, [](Index) { return 1e20; });

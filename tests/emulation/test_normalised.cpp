@@ -78,12 +78,11 @@ struct Inputs {
     store_roots(at, memory, nullptr);
     std::vector<float> out(static_cast<std::size_t>(q.out_elements()), NAN);
     Definition transforms{at};
-    Call call;
-    call.left = left.data();
-    call.right = right.data();
-    call.left_mask = masks_left(q.fields.masks) ? left_mask.data() : nullptr;
-    call.right_mask = masks_right(q.fields.masks) ? right_mask.data() : nullptr;
-    call.out = out.data();
+    const Call call{.left = left.data(),
+                    .right = right.data(),
+                    .out = out.data(),
+                    .left_mask = masks_left(q.fields.masks) ? left_mask.data() : nullptr,
+                    .right_mask = masks_right(q.fields.masks) ? right_mask.data() : nullptr};
     correlate_normalised(at, memory, call, transforms);
     const std::vector<float> first = out;
     std::fill(out.begin(), out.end(), NAN);

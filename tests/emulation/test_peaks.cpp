@@ -8,6 +8,7 @@
 
 #include "tests/emulation/conformance.hpp"
 #include "tests/emulation/support.hpp"
+#include "tests/support/records.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -49,14 +50,11 @@ class Peaks : public testing::TestWithParam<Variant> {
  private:
   std::size_t turn_ = 0;
 };
-// A program for one mutant has the kernels of one variant.
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Peaks);
-INSTANTIATE_TEST_SUITE_P(Variants, Peaks, testing::ValuesIn(with_peaks()), name_of);
+XCORR_TESTS_OF_VARIANTS(Peaks, with_peaks());
 
 // Shapes of all forms, each with every second of these fields in turn. All that the variant declares
 // must be met.
 TEST_P(Peaks, are_right_by_the_verdict) {
-  const std::unique_ptr<Device> device = open_cpu();
   constexpr InputKind kKinds[] = {InputKind::integer,  InputKind::offset,  InputKind::outlier,
                                   InputKind::constant, InputKind::unequal, InputKind::blank};
   const std::string kResults[] = {"",
@@ -98,15 +96,9 @@ TEST_P(Peaks, are_right_by_the_verdict) {
         if (point.empty()) continue;
         taken = true;
         met.insert({q.fields.boundary, q.fields.score.kind, q.fields.result.kind});
-        const auto truth = device->truth(q, Precision::fp32, GetParam().algorithm_class, 1);
-        Planned planned(GetParam(), q, point.front());
-        const Operands in(q);
         const bool phase = q.fields.score.kind == ScoreKind::phase;
         const InputKind other = phase ? InputKind::integer : kKinds[turn++ % std::size(kKinds)];
-        for (const InputKind kind : {InputKind::zero_mean, other}) {
-          expect_verdict(*truth, kind, in, q.id() + " " + point.front().canonical(),
-                         [&] { return planned.compute(in); });
-        }
+        expect_verdicts(GetParam(), q, point.front(), {InputKind::zero_mean, other});
       }
     }
     shape += taken;
@@ -123,36 +115,24 @@ TEST_P(Peaks, are_right_by_the_verdict) {
   }
 }
 
-// Detections in the order of (pair, sy, sx).
-std::vector<Detection> sorted(const void* records, std::size_t capacity) {
-  const auto* const header = static_cast<const AboveHeader*>(records);
-  const auto* const first = reinterpret_cast<const Detection*>(header + 1);
-  std::vector<Detection> all(first, first + std::min<std::size_t>(header->count, capacity));
-  std::sort(all.begin(), all.end(), [](const Detection& a, const Detection& b) {
-    return std::tie(a.pair, a.sy, a.sx) < std::tie(b.pair, b.sy, b.sx);
-  });
-  return all;
-}
 bool equal(const Detection& a, const Detection& b) {
   return std::tie(a.pair, a.sy, a.sx, a.value) == std::tie(b.pair, b.sy, b.sx, b.value);
 }
 
 // The same detections, or as many different ones as the capacity where there are more.
 void expect_same_detections(const Problem& q, const void* got, const void* want) {
-  const auto capacity = static_cast<std::size_t>(q.fields.result.capacity);
-  const std::vector<Detection> found = sorted(got, capacity), all = sorted(want, capacity);
-  EXPECT_EQ(static_cast<const AboveHeader*>(got)->count,
-            static_cast<const AboveHeader*>(want)->count)
-      << q.id();
-  EXPECT_EQ(static_cast<const AboveHeader*>(got)->spare, 0u) << q.id();
-  ASSERT_EQ(found.size(), all.size()) << q.id();
-  if (static_cast<const AboveHeader*>(want)->count > capacity) {
-    for (std::size_t i = 1; i < found.size(); ++i) {
-      EXPECT_FALSE(equal(found[i - 1], found[i])) << q.id() << ": detection " << i << " twice";
+  const Listed found = listed(q, got), all = listed(q, want);
+  EXPECT_EQ(found.header.count, all.header.count) << q.id();
+  EXPECT_EQ(found.header.spare, 0u) << q.id();
+  ASSERT_EQ(found.sorted.size(), all.sorted.size()) << q.id();
+  if (all.header.count > all.sorted.size()) {
+    for (std::size_t i = 1; i < found.sorted.size(); ++i) {
+      EXPECT_FALSE(equal(found.sorted[i - 1], found.sorted[i]))
+          << q.id() << ": detection " << i << " twice";
     }
     return;
   }
-  EXPECT_TRUE(std::equal(found.begin(), found.end(), all.begin(), equal)) << q.id();
+  EXPECT_TRUE(std::ranges::equal(found.sorted, all.sorted, equal)) << q.id();
 }
 
 void expect_same_sums(const Problem& q, const double* got, const double* want,
@@ -256,8 +236,7 @@ class ReducedPeaks : public Peaks {
  private:
   std::size_t turn_ = 0, calls_ = 0;
 };
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ReducedPeaks);
-INSTANTIATE_TEST_SUITE_P(Variants, ReducedPeaks, testing::ValuesIn(with_peaks()), name_of);
+XCORR_TESTS_OF_VARIANTS(ReducedPeaks, with_peaks());
 
 // Eighths, whose sums of products are exact: a variant may add up a surface in another order.
 TEST_P(ReducedPeaks, noise_with_and_without_an_offset) {

@@ -38,12 +38,7 @@ template <typename T>
 std::vector<T> computed(Plan& plan, const Problem& q, Phases& phases) {
   const T left = 2, right = 3;
   std::vector<T> out(static_cast<std::size_t>(q.out_elements()), 100);
-  Call call;
-  call.left = &left;
-  call.right = &right;
-  call.out = out.data();
-  call.marks = &phases;
-  plan.compute(call);
+  plan.compute({&left, &right, out.data(), nullptr, &phases});
   return out;
 }
 

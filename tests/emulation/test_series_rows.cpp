@@ -35,11 +35,11 @@ struct Definition {
   }
 };
 
-std::vector<float> integers(Index count, unsigned seed) {
+// From -8 to 7.
+std::vector<float> integers(Index count, std::uint64_t seed) {
   std::vector<float> values;
   for (Index i = 0; i < count; ++i) {
-    seed = seed * 1664525u + 1013904223u;
-    values.push_back(static_cast<float>(static_cast<int>(seed >> 28) - 8));
+    values.push_back(static_cast<float>(std::floor(8 * emulation::noise(seed, i))));
   }
   return values;
 }
@@ -48,9 +48,8 @@ struct Inputs {
   explicit Inputs(const Problem& problem)
       : q(problem), left(integers(q.left_elements(), 1)), right(integers(q.right_elements(), 2)) {}
 
-  double output(Index i, Index shift) const {
-    return emulation::product_sum(q, left.data() + i * q.left.size(), right.data(), 0,
-                                  q.window.sx.first + shift);
+  double output(Index i, Index sx) const {
+    return product_sum(q, left.data() + i * q.left.size(), right.data(), 0, sx);
   }
 
   Problem q;
@@ -72,18 +71,11 @@ TEST(SeriesRows, TransformsOfSegmentsGiveTheOutputs) {
       const ChunkMemory memory(at, 0, Workspace(workspace.data()));
       std::vector<float> out(static_cast<std::size_t>(in.q.out_elements()), NAN);
       Definition transforms{16, at.template_rows, at.segment_rows, at.product_rows};
-      Call call;
-      call.left = in.left.data();
-      call.right = in.right.data();
-      call.out = out.data();
-      correlate_in_chunks(at, memory, call, transforms);
-      for (Index i = 0; i < in.q.lefts; ++i) {
-        for (Index shift = 0; shift < in.q.out_cols(); ++shift) {
-          ASSERT_NEAR(out[static_cast<std::size_t>(i * in.q.out_cols() + shift)],
-                      in.output(i, shift), 0.01)
-              << problem << " chunk " << at.chunk << " template " << i << " shift " << shift;
-        }
-      }
+      correlate_in_chunks(at, memory, {in.left.data(), in.right.data(), out.data()}, transforms);
+      each_output(in.q, [&](Index i, Pair pair, Index, Index sx) {
+        ASSERT_NEAR(out[static_cast<std::size_t>(i)], in.output(pair.left, sx), 0.01)
+            << problem << " chunk " << at.chunk << " output " << i;
+      });
     }
   }
 }
@@ -101,7 +93,7 @@ TEST(SeriesRows, ARowOfTheHankelMatrixTimesATemplateIsAnOutput) {
         sum += matrix[static_cast<std::size_t>(shift * row + k)] *
                in.left[static_cast<std::size_t>(k)];
       }
-      ASSERT_EQ(sum, in.output(0, shift)) << problem << " shift " << shift;
+      ASSERT_EQ(sum, in.output(0, s.first + shift)) << problem << " shift " << shift;
     }
   }
 }

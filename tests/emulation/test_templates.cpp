@@ -13,23 +13,19 @@ constexpr Index kTile = 192;
 
 class Templates : public ForTemplates {
  protected:
+  // Computes twice for each kind: the second call finds what the first one has left.
   void expect_right(const Problem& q, const Params& params, std::uint64_t seed,
                     const std::vector<InputKind>& kinds) {
-    const std::unique_ptr<Device> device = open_cpu();
-    const auto truth = device->truth(q, Precision::fp32, GetParam().algorithm_class, seed);
-    const Operands in(q);
-    for (const InputKind kind : kinds) {
-      truth->fill(kind, in.left.get(), in.right.get());
-      const auto got = computed(q, params, in);
-      if (!got) return;
-      expect_verdict(*truth, kind, in, q.id() + " " + params.canonical(),
-                     [&] { return got->surface(); });
+    std::vector<InputKind> twice;
+    for (const InputKind kind : kinds) twice.insert(twice.end(), 2, kind);
+    try {
+      expect_verdicts(GetParam(), q, params, twice, seed);
+      ++computations_;
+    } catch (const NotInSample&) {
     }
   }
 };
-// A program for one mutant has the kernels of one variant.
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Templates);
-INSTANTIATE_TEST_SUITE_P(Variants, Templates, testing::ValuesIn(for_templates()), name_of);
+XCORR_TESTS_OF_VARIANTS(Templates, for_templates());
 
 TEST_P(Templates, are_right_by_the_verdict) {
   constexpr InputKind kKinds[] = {InputKind::integer,  InputKind::offset,  InputKind::outlier,
@@ -59,10 +55,9 @@ TEST_P(Templates, are_right_by_the_verdict) {
 // More templates, frames and pairs than a launch has blocks: a block takes several. The limits of these launches are
 // small under emulation.
 TEST_P(Templates, many_templates_and_frames_are_taken_in_turns) {
-  for (const char* const id : {"n-to-m/3x4/9x11/7:7/valid/score=zncc:0.3/result=peak",
-                               "n-to-mn/3x4/9x11/7:7/valid/score=zncc:0.3/result=peak",
-                               "n-to-mn/3x4/9x11/7:7/valid/score=zncc:0.3"}) {
-    const Problem q = parse_problem(id);
+  for (const Problem& q : problems_of({"n-to-m/3x4/9x11/7:7/valid/score=zncc:0.3/result=peak",
+                                       "n-to-mn/3x4/9x11/7:7/valid/score=zncc:0.3/result=peak",
+                                       "n-to-mn/3x4/9x11/7:7/valid/score=zncc:0.3"})) {
     for (const Params& params : points_for(q)) expect_right(q, params, 1, {InputKind::zero_mean});
   }
 }
@@ -72,8 +67,9 @@ TEST_P(Templates, ncc_of_constants_keeps_its_digits) {
   const Variant& v = GetParam();
   if (!has(v.scores, ScoreKind::ncc)) GTEST_SKIP() << "no ncc";
   // So many shifts that a thread has all products of its part.
-  for (const std::string shapes : {"8x8/75x72", "16x16/83x80", "24x40/88x104"}) {
-    const Problem q = parse_problem("one-to-one/" + shapes + "/1:1/valid/score=ncc:0.3");
+  for (const Problem& q :
+       problems_of({"one-to-one/8x8/75x72", "one-to-one/16x16/83x80", "one-to-one/24x40/88x104"},
+                   {"/1:1/valid/score=ncc:0.3"})) {
     for (const Params& params : points_that_take(v, q)) {
       for (const std::uint64_t seed : {1, 2}) expect_right(q, params, seed, {InputKind::constant});
     }
@@ -143,20 +139,12 @@ TEST_P(Templates, columns_of_outliers_spoil_nothing_far_away) {
 TEST_P(Templates, a_power_of_two_changes_no_bit) {
   for (const std::string score : {"zncc:0.3", "ncc:0.3"}) {
     for (const std::string shapes : {"9x8/20x27", "18x8/25x27"}) {
-      std::vector<float> first;
-      const std::string id = "n-to-m/" + shapes + "/2:1/valid/score=" + score;
-      for (const Params& params : points_for(parse_problem(id))) {
-        for (const int power : {0, 60, -60, 100, -90}) {
-          const Scene scene(
-              id, [&](Index i) { return std::ldexp(noise(i) + 2, power); },
-              [&](Index, Index, double n) { return std::ldexp(n + 3, -power / 2); });
-          const auto got = computed(scene.q, params, scene.in);
-          if (!got) continue;
-          const std::vector<float> scores(got->surface(), got->surface() + scene.q.out_elements());
-          if (power == 0) first = scores;
-          EXPECT_EQ(scores, first) << id << " " << params.canonical() << " times 2^" << power;
-        }
-      }
+      expect_same_bits({0, 60, -60, 100, -90}, [&](int power) {
+        return Scene(
+            "n-to-m/" + shapes + "/2:1/valid/score=" + score,
+            [&](Index i) { return std::ldexp(noise(i) + 2, power); },
+            [&](Index, Index, double n) { return std::ldexp(n + 3, -power / 2); });
+      });
     }
   }
 }
@@ -242,14 +230,13 @@ TEST_P(Templates, peaks_are_those_of_the_surface) {
 }
 
 TEST(TemplatesOnly, refuse_other_shifts) {
+  const std::vector<Problem> others = problems_of(
+      {"one-to-one/8x8/8x8/1:1/full", "one-to-one/5x5/9x4/1:1/full", "one-to-one/9x9/5x5/1:1/valid",
+       "one-to-one/3x3/9x9/1:1/sy:-1..3,sx:0..2", "one-to-one/3x3/9x9/1:1/sy:0..3,sx:2..7"});
   for (const Variant& v : for_templates()) {
-    for (const char* const id :
-         {"one-to-one/8x8/8x8/1:1/full", "one-to-one/5x5/9x4/1:1/full",
-          "one-to-one/9x9/5x5/1:1/valid", "one-to-one/3x3/9x9/1:1/sy:-1..3,sx:0..2",
-          "one-to-one/3x3/9x9/1:1/sy:0..3,sx:2..7"}) {
-      for (const Params& params : emulated_points(v)) {
-        EXPECT_NE(v.supports({parse_problem(id), params}).reason, "") << v.id << " " << id;
-      }
+    for (const Params& params : emulated_points(v)) {
+      for (const Problem& q : others)
+        EXPECT_NE(v.supports({q, params}).reason, "") << v.id << " " << q.id();
     }
   }
 }

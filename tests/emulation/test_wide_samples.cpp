@@ -8,12 +8,9 @@ namespace xcorr::emulation {
 namespace {
 
 class WideSamples : public testing::TestWithParam<Variant> {};
-// A program for one mutant has the kernels of one variant.
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(WideSamples);
-INSTANTIATE_TEST_SUITE_P(Variants, WideSamples, testing::ValuesIn(emulated([](const Variant& v) {
-                           return v.family == "time_series" && has(v.scores, ScoreKind::zncc);
-                         })),
-                         name_of);
+XCORR_TESTS_OF_VARIANTS(WideSamples, emulated([](const Variant& v) {
+                          return v.family == "time_series" && has(v.scores, ScoreKind::zncc);
+                        }));
 
 constexpr float kFill = std::numeric_limits<float>::max();
 
@@ -25,27 +22,15 @@ std::vector<float> signal(Index samples, Fills fills) {
   std::vector<float> values;
   for (Index i = 0; i < samples; ++i) {
     const std::uint64_t draw = mix(77 ^ static_cast<std::uint64_t>(i)) % 10;
-    bool is_fill = i == samples / 2;
-    float fill = kFill, own = static_cast<float>(drawn(i + 500));
-    switch (fills) {
-      case Fills::one:
-        fill = -kFill;
-        break;
-      case Fills::some:
-        is_fill = draw < 2;
-        break;
-      case Fills::both_signs:
-        is_fill = draw < 6;
-        fill =
-            draw % 2 ? -kFill : kFill * static_cast<float>(0.6 + 0.05 * static_cast<double>(draw));
-        break;
-      case Fills::all_of_an_end:
-        is_fill = i >= samples / 2;
-        break;
-      case Fills::beside_small:
-        own *= 0x1p-50f;
-        break;
-    }
+    const bool is_fill = fills == Fills::some            ? draw < 2
+                         : fills == Fills::both_signs    ? draw < 6
+                         : fills == Fills::all_of_an_end ? i >= samples / 2
+                                                         : i == samples / 2;
+    const bool is_negative = fills == Fills::one || (fills == Fills::both_signs && draw % 2);
+    const double size = fills == Fills::both_signs ? 0.6 + 0.05 * static_cast<double>(draw) : 1;
+    const float fill = is_negative ? -kFill : kFill * static_cast<float>(size);
+    const float own =
+        static_cast<float>(drawn(i + 500)) * (fills == Fills::beside_small ? 0x1p-50f : 1);
     values.push_back(is_fill ? fill : own);
   }
   return values;

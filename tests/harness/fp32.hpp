@@ -12,6 +12,7 @@
 
 #include "harness/truth/field_truth.hpp"
 #include "harness/truth/reference.hpp"
+#include "tests/support/problems.hpp"
 
 namespace xcorr::fp32 {
 
@@ -100,12 +101,10 @@ inline std::vector<float> by_transform(const Problem& q, const ScorePair& m, Sca
   }
   x = transform.run(std::move(x), false);
   std::vector<float> out;
-  for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
-    for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx) {
-      const Complex v = x[wrapped(0, sy, rows) * cols + wrapped(0, sx, cols)];
-      out.push_back(v.real() / static_cast<float>(rows * cols));
-    }
-  }
+  each_shift(q, [&](Index sy, Index sx) {
+    const Complex v = x[wrapped(0, sy, rows) * cols + wrapped(0, sx, cols)];
+    out.push_back(v.real() / static_cast<float>(rows * cols));
+  });
   return out;
 }
 

@@ -72,7 +72,7 @@ TEST_F(CudaDevice, ReadsASpinOfKnownLengthInEveryMode) {
 TEST_F(CudaDevice, AnEmptyRowReadsWhatTheCeilingsSayOfAnEmptyLaunch) {
   constexpr std::size_t kCeilingsNeed = std::size_t{13} << 30;
   if (device->available_bytes() < kCeilingsNeed) {
-    GTEST_SKIP() << "needs " << bytes_text(static_cast<double>(kCeilingsNeed)) << " on the device";
+    GTEST_SKIP() << "needs " << bytes_text(kCeilingsNeed) << " on the device";
   }
   // Both are at the pace of the host, which other processes slow down. So both are read one after
   // the other, until the host has kept its pace over one such pair.
@@ -251,7 +251,7 @@ TEST_F(CudaDevice, ChecksOutputsBeyondFourGigaElements) {
   const auto bytes = static_cast<std::size_t>(problem.out_elements()) * 4;
   if (2 * bytes + device->truth_bytes(problem, Precision::fp32, AlgorithmClass::definition, 1) >
       device->available_bytes()) {
-    GTEST_SKIP() << "needs " << bytes_text(2.0 * static_cast<double>(bytes)) << " on the device";
+    GTEST_SKIP() << "needs " << bytes_text(2 * bytes) << " on the device";
   }
   const auto truth = device->truth(problem, Precision::fp32, AlgorithmClass::definition, 1);
   const Buffer left = device->allocate(4), right = device->allocate(bytes),

@@ -37,17 +37,12 @@ Variant probe() {
   variant.id = "probe";
   variant.forms = {Form::one_to_one};
   variant.workspace_bytes = [](const PlanRequest&) -> std::size_t { return 100; };
-  variant.plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-    return std::make_unique<Probe>(request);
-  };
+  variant.plan = make_plan<Probe>;
   return variant;
 }
 
 PointRequest request_of(const Variant& variant, const char* problem) {
-  PointRequest request;
-  request.variant = &variant;
-  request.problem = parse_problem(problem);
-  return request;
+  return {&variant, {}, Precision::fp32, parse_problem(problem)};
 }
 
 constexpr const char* kSmall = "one-to-one/1x1/1x1/1:1/full";
@@ -71,25 +66,23 @@ TEST(CpuDevice, NamesItself) {
 }
 
 TEST(CpuDevice, KnowsItsMemory) {
-  const std::unique_ptr<Device> device = open_cpu();
-  EXPECT_GT(device->available_bytes(), std::size_t{1} << 20);
-  EXPECT_LE(static_cast<double>(device->available_bytes()), device->facts().at("memory_bytes"));
-  EXPECT_TRUE(device->host_memory());
+  EXPECT_GT(cpu().available_bytes(), std::size_t{1} << 20);
+  EXPECT_LE(static_cast<double>(cpu().available_bytes()), cpu().facts().at("memory_bytes"));
+  EXPECT_TRUE(cpu().host_memory());
   for (const std::size_t bytes : {1u, 255u, 256u, 257u, 100000u}) {
-    EXPECT_TRUE(aligned(device->allocate(bytes).get())) << bytes;
+    EXPECT_TRUE(aligned(cpu().allocate(bytes).get())) << bytes;
   }
 }
 
 TEST(CpuDevice, MovesMemory) {
-  const std::unique_ptr<Device> device = open_cpu();
-  const Buffer buffer = device->allocate(8);
+  const Buffer buffer = cpu().allocate(8);
   const char sent[] = "abcdefg";
   char back[8] = {};
-  device->upload(buffer.get(), sent, 8);
-  device->download(back, buffer.get(), 8);
+  cpu().upload(buffer.get(), sent, 8);
+  cpu().download(back, buffer.get(), 8);
   EXPECT_STREQ(back, sent);
-  device->fill(buffer.get(), 'z', 8);
-  device->download(back, buffer.get(), 8);
+  cpu().fill(buffer.get(), 'z', 8);
+  cpu().download(back, buffer.get(), 8);
   EXPECT_EQ(back[7], 'z');
 }
 
@@ -101,8 +94,8 @@ TEST(Devices, UnknownOnesAreUserErrors) {
 TEST(Memory, IsToldInPowersOfAThousand) {
   EXPECT_EQ(bytes_text(0), "0 B");
   EXPECT_EQ(bytes_text(999), "999 B");
-  EXPECT_EQ(bytes_text(4294967296.0), "4.29 GB");
-  EXPECT_EQ(bytes_text(1e19), "10 EB");
+  EXPECT_EQ(bytes_text(4294967296), "4.29 GB");
+  EXPECT_EQ(bytes_text(10'000'000'000'000'000'000u), "10 EB");
 }
 
 TEST(Modes, ParseAndName) {
@@ -133,16 +126,13 @@ struct Compiled : Probe, CompiledAtRunTime {
 };
 
 TEST(Outcomes, WhatCompilingTookHasColumnsOfItsOwn) {
-  const std::unique_ptr<Device> device = open_cpu();
   Variant variant = probe();
-  Point plain(request_of(variant, kSmall), *device);
+  Point plain(request_of(variant, kSmall), cpu());
   EXPECT_EQ(live(plain, 1), Outcome::passed) << plain.reason();
   EXPECT_TRUE(plain.record()["compile_us"].is_null());
   EXPECT_TRUE(plain.record()["load_us"].is_null());
-  variant.plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-    return std::make_unique<Compiled>(request);
-  };
-  Point compiled(request_of(variant, kSmall), *device);
+  variant.plan = make_plan<Compiled>;
+  Point compiled(request_of(variant, kSmall), cpu());
   EXPECT_EQ(live(compiled, 1), Outcome::passed) << compiled.reason();
   EXPECT_EQ(compiled.record()["compile_us"], 500);
   EXPECT_EQ(compiled.record()["load_us"], 20);
@@ -150,13 +140,12 @@ TEST(Outcomes, WhatCompilingTookHasColumnsOfItsOwn) {
 }
 
 TEST(Outcomes, AbsurdProblemsRunOutOfMemoryAndTheBytesAreNamed) {
-  const std::unique_ptr<Device> device = open_cpu();
   const Variant variant = probe();
   for (const auto& [problem, unit] : {std::pair{"one-to-one/1x1/1048576x1048576/1:1/full", "TB"},
                                       {"one-to-one/65536x65536/8x8/1:1/full", "GB"},
                                       {"one-to-one/1x4294967296/1x4096/1:1/full", "GB"},
                                       {"one-to-one/1x1/536870912x536870912/1:1/full", "EB"}}) {
-    Point point(request_of(variant, problem), *device);
+    Point point(request_of(variant, problem), cpu());
     EXPECT_EQ(point.prepare(), Outcome::out_of_memory) << problem << ": " << point.reason();
     EXPECT_EQ(point.reason().rfind("needs ", 0), 0u) << point.reason();
     expect_says(point.reason(), unit);
@@ -165,10 +154,9 @@ TEST(Outcomes, AbsurdProblemsRunOutOfMemoryAndTheBytesAreNamed) {
 }
 
 TEST(Outcomes, AnAbsurdWorkspaceRunsOutOfMemory) {
-  const std::unique_ptr<Device> device = open_cpu();
   Variant variant = probe();
   variant.workspace_bytes = [](const PlanRequest&) { return std::size_t{1} << 50; };
-  Point point(request_of(variant, kSmall), *device);
+  Point point(request_of(variant, kSmall), cpu());
   EXPECT_EQ(point.prepare(), Outcome::out_of_memory);
   expect_says(point.reason(), "workspace 1.13 PB");
 }

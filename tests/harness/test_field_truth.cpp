@@ -24,7 +24,7 @@ std::vector<float> honest(const Problem& problem, AlgorithmClass of, InputKind k
                        !is_definition(of) || problem.fields.score.kind == ScoreKind::phase);
 }
 
-const std::string kProblems[] = {
+const Texts kProblems = {
     "n-to-m/12x13/12x13/2:3/full/boundary=circular",
     "one-to-many/16x16/16x16/1:2/full/boundary=circular/score=covariance",
     "n-to-mn/9x12/14x10/2:4/full/score=covariance",
@@ -41,20 +41,18 @@ const std::string kProblems[] = {
 
 TEST(FieldTruth, HonestFloat32Passes) {
   const bool print = std::getenv("XCORR_PRINT_RATIOS") != nullptr;
-  for (const std::string& id : kProblems) {
-    const Problem problem = parse_problem(id);
+  for (const Problem& problem : problems_of(kProblems)) {
     for (const AlgorithmClass of : {AlgorithmClass::definition, AlgorithmClass::fft}) {
-      const std::unique_ptr<Device> device = open_cpu();
       for (const InputKind kind : kInputKinds) {
         if (kind == InputKind::sparse) continue;
-        const std::shared_ptr<Truth> truth = device->truth(problem, Precision::fp32, of, kSeed);
+        const std::shared_ptr<Truth> truth = cpu().truth(problem, Precision::fp32, of, kSeed);
         const std::vector<float> out = honest(problem, of, kind);
         const Check check = truth->check(kind, out.data());
         EXPECT_TRUE(check.passed())
-            << id << " " << to_string(kind) << " class " << static_cast<int>(of) << ": "
+            << problem.id() << " " << to_string(kind) << " class " << static_cast<int>(of) << ": "
             << describe_failure(problem, check);
         if (print) {
-          std::printf("%-60s %d %-13s %.3f l2 %.3f (bound %.2g)\n", id.c_str(),
+          std::printf("%-60s %d %-13s %.3f l2 %.3f (bound %.2g)\n", problem.id().c_str(),
                       static_cast<int>(of), std::string(to_string(kind)).c_str(),
                       check.error / check.bound, check.rel_l2_error / check.rel_l2_bound,
                       check.bound);
@@ -69,11 +67,10 @@ TEST(FieldTruth, HonestFloat32Passes) {
 TEST(FieldTruth, SquaresAboutAMeanThatAnOutlierMovedPass) {
   const Problem problem =
       parse_problem("one-to-one/1x255/1x255/1:1/sy:0..0,sx:0..6/score=covariance/same=yes");
-  const std::unique_ptr<Device> device = open_cpu();
   for (const InputKind kind : {InputKind::outlier, InputKind::fill}) {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       const std::shared_ptr<Truth> truth =
-          device->truth(problem, Precision::fp32, AlgorithmClass::definition, seed);
+          cpu().truth(problem, Precision::fp32, AlgorithmClass::definition, seed);
       std::vector<float> out = honest(problem, AlgorithmClass::definition, kind, seed);
       const Check check = truth->check(kind, out.data());
       EXPECT_TRUE(check.passed()) << to_string(kind) << " seed " << seed << ": "
@@ -88,10 +85,9 @@ TEST(FieldTruth, SquaresAboutAMeanThatAnOutlierMovedPass) {
 TEST(FieldTruth, FewScoresOfAWindowMayLoseMoreThanTheirAverage) {
   const Problem problem =
       parse_problem("one-to-many/32x92/42x92/1:40/sy:-31..-14,sx:-91..-90/score=zncc:1/masks=both");
-  const std::unique_ptr<Device> device = open_cpu();
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     const std::shared_ptr<Truth> truth =
-        device->truth(problem, Precision::fp32, AlgorithmClass::fft, seed);
+        cpu().truth(problem, Precision::fp32, AlgorithmClass::fft, seed);
     std::vector<float> out = honest(problem, AlgorithmClass::fft, InputKind::alternating, seed);
     const Check check = truth->check(InputKind::alternating, out.data());
     EXPECT_TRUE(check.passed()) << "seed " << seed << ": " << describe_failure(problem, check);
@@ -107,8 +103,7 @@ class ByTransforms : public ForwardingDevice {
 };
 
 TEST(FieldTruth, TransformsGiveTheSameReference) {
-  for (const std::string& id : kProblems) {
-    const Problem problem = parse_problem(id);
+  for (const Problem& problem : problems_of(kProblems)) {
     ByTransforms transforms;
     const std::unique_ptr<Device> definition = open_cpu();
     const auto values = [&](Device& device) {
@@ -118,22 +113,20 @@ TEST(FieldTruth, TransformsGiveTheSameReference) {
     const Reference a = values(*definition), b = values(transforms);
     ASSERT_EQ(a.value.size(), b.value.size());
     for (std::size_t i = 0; i < a.value.size(); ++i) {
-      ASSERT_NEAR(a.value[i], b.value[i], 1e-9) << id << " " << i;
-      ASSERT_NEAR(a.bound[i], b.bound[i], 1e-6 * a.bound[i]) << id << " " << i;
+      ASSERT_NEAR(a.value[i], b.value[i], 1e-9) << problem.id() << " " << i;
+      ASSERT_NEAR(a.bound[i], b.bound[i], 1e-6 * a.bound[i]) << problem.id() << " " << i;
     }
     // The comparison with transforms and the sample by the definition both pass.
     const std::vector<float> out = honest(problem, AlgorithmClass::fft, InputKind::zero_mean);
     const auto truth = transforms.truth(problem, Precision::fp32, AlgorithmClass::fft, kSeed);
     const Check check = truth->check(InputKind::zero_mean, out.data());
-    EXPECT_TRUE(check.passed()) << id << ": " << describe_failure(problem, check);
+    EXPECT_TRUE(check.passed()) << problem.id() << ": " << describe_failure(problem, check);
   }
 }
 
 TEST(FieldTruth, OneWrongElementIsFoundAndNamed) {
-  for (const std::string& id : kProblems) {
-    const Problem problem = parse_problem(id);
-    const std::unique_ptr<Device> device = open_cpu();
-    const auto truth = device->truth(problem, Precision::fp32, AlgorithmClass::definition, kSeed);
+  for (const Problem& problem : problems_of(kProblems)) {
+    const auto truth = cpu().truth(problem, Precision::fp32, AlgorithmClass::definition, kSeed);
     std::vector<float> out = honest(problem, AlgorithmClass::definition, InputKind::zero_mean);
     const Reference reference = truth->reference(InputKind::zero_mean, 0, problem.pairs());
     const std::size_t last = out.size() - 1;
@@ -141,7 +134,7 @@ TEST(FieldTruth, OneWrongElementIsFoundAndNamed) {
       const float kept = out[last];
       out[last] = static_cast<float>(reference.value[last] + by);
       const Check check = truth->check(InputKind::zero_mean, out.data());
-      EXPECT_EQ(check.wrong, 1) << id << " " << by;
+      EXPECT_EQ(check.wrong, 1) << problem.id() << " " << by;
       EXPECT_EQ(check.first_wrong.rfind("pair " + std::to_string(problem.pairs() - 1) + " ", 0), 0u)
           << check.first_wrong;
       out[last] = kept;
@@ -151,8 +144,7 @@ TEST(FieldTruth, OneWrongElementIsFoundAndNamed) {
 
 TEST(FieldTruth, ScoresBeyondOneAreWrong) {
   const Problem problem = parse_problem("one-to-one/4x4/4x4/1:1/full/score=ncc:0.01/same=yes");
-  const std::unique_ptr<Device> device = open_cpu();
-  const auto truth = device->truth(problem, Precision::fp32, AlgorithmClass::definition, kSeed);
+  const auto truth = cpu().truth(problem, Precision::fp32, AlgorithmClass::definition, kSeed);
   std::vector<float> out = honest(problem, AlgorithmClass::definition, InputKind::zero_mean);
   const std::size_t centre = out.size() / 2;
   EXPECT_EQ(out[centre], 1.0f);
@@ -163,8 +155,7 @@ TEST(FieldTruth, ScoresBeyondOneAreWrong) {
 
 TEST(FieldTruth, WrittenInputsAreFound) {
   const Problem problem = parse_problem("n-to-m/6x9/11x12/2:2/full/score=zncc:0.5/views=windows");
-  const std::unique_ptr<Device> device = open_cpu();
-  const auto truth = device->truth(problem, Precision::fp32, AlgorithmClass::definition, kSeed);
+  const auto truth = cpu().truth(problem, Precision::fp32, AlgorithmClass::definition, kSeed);
   const auto array = [&](Side side) {
     return std::vector<float>(view_layout(problem, side, kSeed).elements);
   };

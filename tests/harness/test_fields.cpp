@@ -142,7 +142,6 @@ TEST(Fields, AVariantGetsTheSurfaceWhereTheHarnessReduces) {
 }
 
 TEST(Fields, AVariantIsAskedForNoFieldThatItDoesNotDeclare) {
-  const auto device = open_device("cpu");
   Variant variant = find_variant("cpu_definition");
   variant.boundaries = {Boundary::zero};
   variant.scores = {ScoreKind::product};
@@ -152,7 +151,7 @@ TEST(Fields, AVariantIsAskedForNoFieldThatItDoesNotDeclare) {
   const auto reason = [&](const std::string& id) {
     PlanRequest request;
     request.problem = parse_problem(id);
-    return device->runs(variant, request).reason;
+    return cpu().runs(variant, request).reason;
   };
   EXPECT_EQ(reason(kPlain + "/boundary=circular"),
             "boundary circular: the variant computes only zero");

@@ -4,76 +4,35 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/registry.hpp"
-#include "harness/verdict/verdict.hpp"
 #include "tests/support/fixture.hpp"
 
 namespace xcorr {
 namespace {
 
-// The output of a variant on inputs of a kind, and what is made of it.
-template <typename T>
-struct Trial {
-  const Variant& variant;
-  Precision precision = sizeof(T) == 8 ? Precision::fp64 : Precision::fp32;
-  Problem problem;
-  HostTruth truth;
-  std::vector<T> left, right, out;
-  std::vector<char> workspace;
-  std::unique_ptr<Plan> plan;
-
-  Trial(const char* id, const Problem& q)
-      : variant(find_variant(id)),
-        problem(q),
-        truth(q, precision, variant.algorithm_class, 1, std::size_t{1} << 30),
-        left(q.left_elements()),
-        right(q.right_elements()),
-        out(q.out_elements()) {}
-
-  // `spoil` changes the left that the variant gets.
-  template <typename F>
-  Check check(InputKind kind, F&& spoil) {
-    if (!plan) {
-      PlanRequest request{problem, grid_points(variant).front(), precision, nullptr, nullptr};
-      workspace.resize(variant.workspace_bytes(request) + 256);
-      const auto at = reinterpret_cast<std::uintptr_t>(workspace.data());
-      request.workspace = workspace.data() + (256 - at % 256) % 256;
-      plan = variant.plan(request);
-    }
-    truth.fill(kind, left.data(), right.data());
-    spoil(left);
-    plan->compute({left.data(), right.data(), out.data(), nullptr, nullptr});
-    return truth.check(kind, out.data());
-  }
-  Check check(InputKind kind) {
-    return check(kind, [](std::vector<T>&) {});
-  }
-};
-
-constexpr const char* kProblems[] = {"one-to-one/1x1/1x1/1:1/full",
-                                     "n-to-m/1x1/1x1/2:9/full",
-                                     "one-to-one/1x300/1x300/1:1/full",
-                                     "n-to-m/12x7/1x1/2:7/full",
-                                     "n-to-m/9x7/5x12/2:3/full",
-                                     "one-to-many/33x33/33x33/1:7/full",
-                                     "n-to-mn/17x40/17x40/2:4/sy:-16..-15,sx:36..39",
-                                     "n-to-m/17x40/17x40/2:3/sy:3..3,sx:-2..-2",
-                                     "one-to-one/8x9/33x21/1:1/valid",
-                                     "one-to-one/96x96/96x96/1:1/full",
-                                     "one-to-one/112x112/112x112/1:1/full",
-                                     "one-to-one/256x256/256x256/1:1/sy:0..0,sx:-40..40",
-                                     "one-to-one/1x1/1x37/1:1/sy:0..0,sx:19..19",
-                                     "one-to-one/1x100000/1x100000/1:1/sy:0..0,sx:-9..9"};
+const Texts kProblems = {"one-to-one/1x1/1x1/1:1/full",
+                         "n-to-m/1x1/1x1/2:9/full",
+                         "one-to-one/1x300/1x300/1:1/full",
+                         "n-to-m/12x7/1x1/2:7/full",
+                         "n-to-m/9x7/5x12/2:3/full",
+                         "one-to-many/33x33/33x33/1:7/full",
+                         "n-to-mn/17x40/17x40/2:4/sy:-16..-15,sx:36..39",
+                         "n-to-m/17x40/17x40/2:3/sy:3..3,sx:-2..-2",
+                         "one-to-one/8x9/33x21/1:1/valid",
+                         "one-to-one/96x96/96x96/1:1/full",
+                         "one-to-one/112x112/112x112/1:1/full",
+                         "one-to-one/256x256/256x256/1:1/sy:0..0,sx:-40..40",
+                         "one-to-one/1x1/1x37/1:1/sy:0..0,sx:19..19",
+                         "one-to-one/1x100000/1x100000/1:1/sy:0..0,sx:-9..9"};
 
 template <typename T>
 void right_variants_pass() {
   for (const char* variant : {"cpu_definition", "cpu_fft"}) {
-    for (const char* id : kProblems) {
-      Trial<T> run(variant, parse_problem(id));
+    for (const Problem& problem : problems_of(kProblems)) {
+      Trial<T> run(variant, problem);
       for (const InputKind kind : kInputKinds) {
         const Check check = run.check(kind);
-        EXPECT_TRUE(check.passed())
-            << variant << " " << id << " " << to_string(kind) << ": " << check.first_wrong;
+        EXPECT_TRUE(check.passed()) << variant << " " << problem.id() << " " << to_string(kind)
+                                    << ": " << check.first_wrong;
       }
     }
   }
@@ -84,10 +43,9 @@ TEST(Kinds, RightVariantsPassInDoublePrecision) { right_variants_pass<double>();
 
 TEST(Kinds, ALostRowIsFoundWithAll) {
   for (const char* variant : {"cpu_definition", "cpu_fft"}) {
-    for (const char* id :
-         {"one-to-one/33x33/33x33/1:1/full", "n-to-m/17x40/17x40/2:3/sy:-3..3,sx:-2..2"}) {
-      const Problem problem = parse_problem(id);
-      Trial<float> run(variant, problem);
+    for (const Problem& problem : problems_of(
+             {"one-to-one/33x33/33x33/1:1/full", "n-to-m/17x40/17x40/2:3/sy:-3..3,sx:-2..2"})) {
+      Trial run(variant, problem);
       for (const InputKind kind : kInputKinds) {
         if (kind == InputKind::flat_spectrum) continue;  // one element of the left is all there is
         if (kind == InputKind::blank) continue;          // of a left of zeros no row is lost
@@ -97,7 +55,7 @@ TEST(Kinds, ALostRowIsFoundWithAll) {
           const auto row = left.begin() + problem.left.cols * (problem.left.rows / 2);
           std::fill(row, row + problem.left.cols, 0.0f);
         });
-        EXPECT_FALSE(check.passed()) << variant << " " << id << " " << to_string(kind);
+        EXPECT_FALSE(check.passed()) << variant << " " << problem.id() << " " << to_string(kind);
       }
     }
   }
@@ -108,8 +66,8 @@ TEST(Kinds, NumbersFlushedToZeroAreFoundInADefinition) {
     for (float& v : left) v = std::abs(v) < 0x1p-126f ? 0.0f : v;
   };
   const Problem problem = parse_problem("one-to-one/33x33/33x33/1:1/full");
-  EXPECT_FALSE(Trial<float>("cpu_definition", problem).check(InputKind::subnormal, flush).passed());
-  EXPECT_TRUE(Trial<float>("cpu_fft", problem).check(InputKind::subnormal, flush).passed())
+  EXPECT_FALSE(Trial("cpu_definition", problem).check(InputKind::subnormal, flush).passed());
+  EXPECT_TRUE(Trial("cpu_fft", problem).check(InputKind::subnormal, flush).passed())
       << "libraries of transforms may";
 }
 
@@ -135,26 +93,12 @@ TEST(Kinds, AtomicAdditionsMayLosePartsOfASubnormalSum) {
 // One float sum for each output, in the order of the rows.
 std::vector<float> float_sums(const Problem& q, const std::vector<float>& left,
                               const std::vector<float>& right) {
-  std::vector<float> out;
-  for (Index p = 0; p < q.pairs(); ++p) {
-    const Pair pair = q.pair(p);
-    for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
-      for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx) {
-        float sum = 0;
-        for (Index y = std::max<Index>(0, -sy); y < std::min(q.left.rows, q.right.rows - sy); ++y) {
-          const float* const l =
-              &left[static_cast<std::size_t>(pair.left * q.left.size() + y * q.left.cols)];
-          const float* const r = &right[static_cast<std::size_t>(pair.right * q.right.size() +
-                                                                 (y + sy) * q.right.cols)];
-          for (Index x = std::max<Index>(0, -sx); x < std::min(q.left.cols, q.right.cols - sx);
-               ++x) {
-            sum = std::fma(l[x], r[x + sx], sum);
-          }
-        }
-        out.push_back(sum);
-      }
-    }
-  }
+  std::vector<float> out(q.out_elements());
+  each_output(q, [&](Index i, Pair pair, Index sy, Index sx) {
+    const float* const l = left.data() + pair.left * q.left.size();
+    const float* const r = right.data() + pair.right * q.right.size();
+    each_meeting(q, sy, sx, [&](Index a, Index b) { out[i] = std::fma(l[a], r[b], out[i]); });
+  });
   return out;
 }
 
@@ -208,7 +152,7 @@ TEST(Kinds, BoundsOfABatchOfBothSidesKnowLengthsWithLargePrimes) {
 TEST(Kinds, SparseInputsFindALostElementBeyond2To24Products) {
   const Problem problem = parse_problem("one-to-one/1x20000000/1x20000000/1:1/sy:0..0,sx:-1..1");
   ASSERT_EQ(sparse_rounds(problem), 2);
-  Trial<float> run("cpu_definition", problem);
+  Trial run("cpu_definition", problem);
   const auto lose = [](std::vector<float>& left) { left[12345678] = 0; };  // of round 0
   for (Index round = 0; round < 2; ++round) {
     run.truth.set_round(round);

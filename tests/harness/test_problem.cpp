@@ -2,38 +2,30 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "tests/support/fixture.hpp"
 
 namespace xcorr {
 namespace {
 
-std::vector<std::pair<Index, Index>> pairs_of(const Problem& problem) {
-  std::vector<std::pair<Index, Index>> pairs;
-  for (Index p = 0; p < problem.pairs(); ++p) {
-    pairs.emplace_back(problem.pair(p).left, problem.pair(p).right);
+TEST(Pairing, IsThatOfTheForm) {
+  using Pairs = std::vector<std::pair<Index, Index>>;
+  for (const auto& [id, expected] :
+       {std::pair{"one-to-one/2x2/2x2/1:1/full", Pairs{{0, 0}}},
+        {"one-to-many/2x2/2x2/1:3/full", {{0, 0}, {0, 1}, {0, 2}}},
+        // Each left has its own rights.
+        {"n-to-mn/2x2/2x2/2:6/full", {{0, 0}, {0, 1}, {0, 2}, {1, 3}, {1, 4}, {1, 5}}},
+        {"n-to-mn/2x2/2x2/2:2/full", {{0, 0}, {1, 1}}},
+        // Left-major.
+        {"n-to-m/2x2/2x2/2:3/full", {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}}}}) {
+    const Problem problem = parse_problem(id);
+    Pairs pairs;
+    for (Index p = 0; p < problem.pairs(); ++p) {
+      pairs.emplace_back(problem.pair(p).left, problem.pair(p).right);
+    }
+    EXPECT_EQ(pairs, expected) << id;
   }
-  return pairs;
-}
-
-TEST(Pairing, OneToOneAndOneToManyUseTheSingleLeft) {
-  using Pairs = std::vector<std::pair<Index, Index>>;
-  EXPECT_EQ(pairs_of(parse_problem("one-to-one/2x2/2x2/1:1/full")), (Pairs{{0, 0}}));
-  EXPECT_EQ(pairs_of(parse_problem("one-to-many/2x2/2x2/1:3/full")),
-            (Pairs{{0, 0}, {0, 1}, {0, 2}}));
-}
-
-TEST(Pairing, NToMnGivesEachLeftItsOwnRights) {
-  using Pairs = std::vector<std::pair<Index, Index>>;
-  EXPECT_EQ(pairs_of(parse_problem("n-to-mn/2x2/2x2/2:6/full")),
-            (Pairs{{0, 0}, {0, 1}, {0, 2}, {1, 3}, {1, 4}, {1, 5}}));
-  EXPECT_EQ(pairs_of(parse_problem("n-to-mn/2x2/2x2/2:2/full")), (Pairs{{0, 0}, {1, 1}}));
-}
-
-TEST(Pairing, NToMIsLeftMajor) {
-  using Pairs = std::vector<std::pair<Index, Index>>;
-  EXPECT_EQ(pairs_of(parse_problem("n-to-m/2x2/2x2/2:3/full")),
-            (Pairs{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}}));
 }
 
 TEST(Overlap, CountsThePositionsWhosePartnerLiesInside) {
@@ -55,28 +47,6 @@ TEST(Overlap, CountsThePositionsWhosePartnerLiesInside) {
   }
 }
 
-// Every product of the definition, one by one.
-struct Work {
-  Index fmas = 0, max_overlap = 0;
-};
-Work counted(const Problem& q) {
-  Work work;
-  for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
-    for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx) {
-      Index terms = 0;
-      for (Index y = 0; y < q.left.rows; ++y) {
-        for (Index x = 0; x < q.left.cols; ++x) {
-          terms += y + sy >= 0 && y + sy < q.right.rows && x + sx >= 0 && x + sx < q.right.cols;
-        }
-      }
-      work.fmas += terms;
-      work.max_overlap = std::max(work.max_overlap, terms);
-    }
-  }
-  work.fmas *= q.pairs();
-  return work;
-}
-
 TEST(UsefulWork, IsTheSquareOfTheSizeForEqualShapesAndFullWindow) {
   EXPECT_EQ(parse_problem("one-to-one/256x256/256x256/1:1/full").fmas(), Index{1} << 32);
   EXPECT_EQ(parse_problem("n-to-m/7x9/7x9/3:5/full").fmas(), 63 * 63 * 15);
@@ -92,9 +62,15 @@ TEST(UsefulWork, EqualsTheProductsCountedOneByOne) {
         "n-to-m/1x9/1x30/2:3/valid", "n-to-m/6x2/3x7/2:3/sy:-1..1,sx:-1..6",
         "one-to-one/6x2/3x7/1:1/sy:2..2,sx:6..6", "one-to-one/9x7/4x3/1:1/sy:-8..-6,sx:-6..-6"}) {
     const Problem problem = parse_problem(id);
-    const Work work = counted(problem);
-    EXPECT_EQ(problem.fmas(), work.fmas) << id;
-    EXPECT_EQ(problem.max_overlap(), work.max_overlap) << id;
+    Index fmas = 0, max_overlap = 0;
+    each_output(problem, [&](Index, Pair, Index sy, Index sx) {
+      Index terms = 0;
+      each_meeting(problem, sy, sx, [&](Index, Index) { ++terms; });
+      fmas += terms;
+      max_overlap = std::max(max_overlap, terms);
+    });
+    EXPECT_EQ(problem.fmas(), fmas) << id;
+    EXPECT_EQ(problem.max_overlap(), max_overlap) << id;
   }
 }
 
@@ -107,22 +83,15 @@ TEST(Bytes, CountInputsAndOutputsOnce) {
 }
 
 TEST(Windows, FullValidAndExplicit) {
-  const auto window = [](const char* id) { return parse_problem(id).window; };
-  const Window full = window("one-to-one/3x4/8x9/1:1/full");
-  EXPECT_EQ(full.sy, (Shifts{-2, 7}));
-  EXPECT_EQ(full.sx, (Shifts{-3, 8}));
-  const Window valid = window("one-to-one/3x4/8x9/1:1/valid");
-  EXPECT_EQ(valid.sy, (Shifts{0, 5}));
-  EXPECT_EQ(valid.sx, (Shifts{0, 5}));
-  const Window right_inside = window("one-to-one/8x9/3x4/1:1/valid");
-  EXPECT_EQ(right_inside.sy, (Shifts{-5, 0}));
-  EXPECT_EQ(right_inside.sx, (Shifts{-5, 0}));
-  const Window equal = window("one-to-one/8x9/8x9/1:1/valid");
-  EXPECT_EQ(equal.sy, (Shifts{0, 0}));
-  EXPECT_EQ(equal.sx, (Shifts{0, 0}));
-  const Window part = window("one-to-one/8x9/8x9/1:1/sy:-7..7,sx:3..3");
-  EXPECT_EQ(part.sy, (Shifts{-7, 7}));
-  EXPECT_EQ(part.sx, (Shifts{3, 3}));
+  for (const auto& [id, sy, sx] :
+       {std::tuple{"one-to-one/3x4/8x9/1:1/full", Shifts{-2, 7}, Shifts{-3, 8}},
+        {"one-to-one/3x4/8x9/1:1/valid", {0, 5}, {0, 5}},
+        {"one-to-one/8x9/3x4/1:1/valid", {-5, 0}, {-5, 0}},
+        {"one-to-one/8x9/8x9/1:1/valid", {0, 0}, {0, 0}},
+        {"one-to-one/8x9/8x9/1:1/sy:-7..7,sx:3..3", {-7, 7}, {3, 3}}}) {
+    EXPECT_EQ(parse_problem(id).window.sy, sy) << id;
+    EXPECT_EQ(parse_problem(id).window.sx, sx) << id;
+  }
 }
 
 TEST(Names, IdRoundTrips) {

@@ -12,6 +12,7 @@
 #include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
 #include "tests/support/fixture.hpp"
+#include "tests/support/records.hpp"
 
 namespace xcorr {
 namespace {
@@ -37,19 +38,9 @@ Peak peak_of(Index rows, Index cols, const std::vector<T>& surface,
   return records<Peak>(circular_problem(rows, cols, result), surface).at(0);
 }
 
-struct Detections {
-  std::uint64_t count;
-  std::vector<Detection> listed;
-};
 template <typename T>
-Detections detections(const Problem& problem, const std::vector<T>& surface) {
-  const std::vector<char> bytes = reduced(problem, surface);
-  AboveHeader header;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  const auto capacity = static_cast<std::uint64_t>(problem.fields.result.capacity);
-  std::vector<Detection> listed(std::min(header.count, capacity));
-  std::memcpy(listed.data(), bytes.data() + sizeof header, listed.size() * sizeof(Detection));
-  return {header.count, listed};
+Listed detections(const Problem& problem, const std::vector<T>& surface) {
+  return listed(problem, reduced(problem, surface).data());
 }
 
 // Few values, so that there are ties and plateaus.
@@ -229,15 +220,15 @@ TEST(Peaks, AreThoseOfAPlainSearch) {
 TEST(Above, ListsAllInOrderAndCountsMoreThanItHolds) {
   const Problem problem = circular_problem(2, 3, "above:2:3", 2);
   const std::vector<float> surface = {1, 2, 3, kNan, 0, 2, 9, 0, 0, 0, 0, kInf};
-  const auto [count, listed] = detections(problem, surface);
-  EXPECT_EQ(count, 5u);
-  ASSERT_EQ(listed.size(), 3u);
+  const Listed found = detections(problem, surface);
+  EXPECT_EQ(found.header.count, 5u);
+  ASSERT_EQ(found.written.size(), 3u);
   const auto is = [](const Detection& d, int pair, int sy, int sx, float value) {
     return d.pair == pair && d.sy == sy && d.sx == sx && d.value == value;
   };
-  EXPECT_TRUE(is(listed[0], 0, -1, 0, 2));
-  EXPECT_TRUE(is(listed[1], 0, -1, 1, 3));
-  EXPECT_TRUE(is(listed[2], 0, 0, 1, 2));
+  EXPECT_TRUE(is(found.written[0], 0, -1, 0, 2));
+  EXPECT_TRUE(is(found.written[1], 0, -1, 1, 3));
+  EXPECT_TRUE(is(found.written[2], 0, 0, 1, 2));
 }
 
 // No output that is closer than the distance to a larger one, or to an equal one before it.
@@ -248,7 +239,7 @@ TEST(Above, WithADistanceListsTheLargestOfItsSurroundings) {
     for (const int distance : {1, 2, 3, 5, 40}) {
       const auto problem =
           circular_problem(kRows, kCols, "above:3:500:" + std::to_string(distance), 2);
-      const auto [count, listed] = detections(problem, surface);
+      const Listed found = detections(problem, surface);
       std::size_t next = 0;
       for (Index at = 0; at < 2 * kRows * kCols; ++at) {
         const Index p = at / (kRows * kCols), y = at / kCols % kRows, x = at % kCols;
@@ -261,13 +252,13 @@ TEST(Above, WithADistanceListsTheLargestOfItsSurroundings) {
           if (before && std::max(dy, dx) < distance) expected = false;
         }
         if (!expected) continue;
-        ASSERT_LT(next, listed.size());
-        EXPECT_EQ(listed[next].pair, p);
-        EXPECT_EQ(listed[next].sy, y - kRows / 2);
-        EXPECT_EQ(listed[next].sx, x - kCols / 2);
+        ASSERT_LT(next, found.written.size());
+        EXPECT_EQ(found.written[next].pair, p);
+        EXPECT_EQ(found.written[next].sy, y - kRows / 2);
+        EXPECT_EQ(found.written[next].sx, x - kCols / 2);
         ++next;
       }
-      EXPECT_EQ(count, next);
+      EXPECT_EQ(found.header.count, next);
     }
   }
 }
@@ -303,29 +294,23 @@ void thresholds_are_exact() {
       const double threshold = centre + 1.5 * median(deviations);
       std::size_t expected = 0;
       for (const double v : values) expected += v >= threshold;
-      const auto [count, listed] =
-          detections(circular_problem(1, size, "above:1.5mad:5000"), surface);
-      EXPECT_EQ(count, expected) << size;
-      for (const Detection& d : listed) EXPECT_GE(d.value, static_cast<float>(threshold));
+      const Listed found = detections(circular_problem(1, size, "above:1.5mad:5000"), surface);
+      EXPECT_EQ(found.header.count, expected) << size;
+      for (const Detection& d : found.written) EXPECT_GE(d.value, static_cast<float>(threshold));
     }
   }
 }
 TEST(Above, DeviationsAreExactInFloat) { thresholds_are_exact<float>(); }
 TEST(Above, DeviationsAreExactInDouble) { thresholds_are_exact<double>(); }
 
-TEST(Above, BothZerosAreOneNumber) {
-  // The median is 0 and the deviations are 1, 0, 0 and 5: the threshold is 0.5.
-  EXPECT_EQ(
-      detections(circular_problem(1, 4, "above:1mad:9"), std::vector<float>{5, -0.0f, -1, 0}).count,
-      1u);
-  EXPECT_EQ(
-      detections(circular_problem(1, 4, "above:0mad:9"), std::vector<float>{5, -0.0f, -1, 0}).count,
-      3u);
-}
-
-TEST(Above, NothingButNanHasNoThreshold) {
-  EXPECT_EQ(detections(circular_problem(2, 2, "above:8mad:9"), std::vector<float>(4, kNan)).count,
-            0u);
+TEST(Above, BothZerosAreOneNumberAndNanIsNone) {
+  // The median is 0 and the deviations are 1, 0, 0 and 5: one deviation is 0.5.
+  const std::vector<float> zeros = {5, -0.0f, -1, 0}, none(4, kNan);
+  for (const auto& [surface, result, count] : {std::tuple{zeros, "above:1mad:9", 1u},
+                                               {zeros, "above:0mad:9", 3u},
+                                               {none, "above:8mad:9", 0u}}) {
+    EXPECT_EQ(detections(circular_problem(2, 2, result), surface).header.count, count) << result;
+  }
 }
 
 TEST(Sum, IsOfAllOutputsOfAPair) {
@@ -373,19 +358,13 @@ TEST(Upsample, TakesTheSurfaceAsPeriodic) {
 // What compute of a reduced plan leaves is what the reduction makes of the variant's surface.
 TEST(MakePlan, ReducesTheSurfaceOfTheVariant) {
   const Variant& variant = find_variant("cpu_definition");
-  PlanRequest request;
-  request.params = grid_points(variant).front();
-  request.problem = parse_problem("n-to-m/5x6/4x7/2:3/full/result=peaks:3");
+  const PlanRequest request{parse_problem("n-to-m/5x6/4x7/2:3/full/result=peaks:3"),
+                            grid_points(variant).front()};
   const std::vector<float> left = coarse(2 * 30, 1, false), right = coarse(3 * 28, 2, false);
-  Call call;
-  call.left = left.data();
-  call.right = right.data();
   const auto computed = [&](PlanRequest asked, void* out) {
-    std::vector<double> workspace(plan_workspace_bytes(variant, asked) / sizeof(double) + 64);
-    const auto at = reinterpret_cast<std::uintptr_t>(workspace.data());
-    asked.workspace = reinterpret_cast<char*>(workspace.data()) + (256 - at % 256) % 256;
-    call.out = out;
-    make_plan(variant, asked)->compute(call);
+    const GlobalMemory workspace(plan_workspace_bytes(variant, asked));
+    asked.workspace = workspace.get();
+    make_plan(variant, asked)->compute({left.data(), right.data(), out});
   };
   std::vector<float> surface(request.problem.out_elements());
   PlanRequest of_surface = request;

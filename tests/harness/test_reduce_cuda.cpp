@@ -17,6 +17,7 @@
 #include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
 #include "tests/support/fixture.hpp"
+#include "tests/support/records.hpp"
 
 namespace xcorr {
 namespace {
@@ -72,24 +73,18 @@ class ReduceOnCuda : public testing::Test {
 };
 
 // Detections in an order, so that lists can be compared.
-std::vector<char> sorted(std::vector<char> records, std::int64_t capacity) {
-  AboveHeader header;
-  std::memcpy(&header, records.data(), sizeof header);
-  std::vector<Detection> listed(std::min(header.count, static_cast<std::uint64_t>(capacity)));
-  char* const at = records.data() + sizeof header;
-  std::memcpy(listed.data(), at, listed.size() * sizeof(Detection));
-  std::sort(listed.begin(), listed.end(), [](const Detection& a, const Detection& b) {
-    return std::tie(a.pair, a.sy, a.sx) < std::tie(b.pair, b.sy, b.sx);
-  });
-  std::memcpy(at, listed.data(), listed.size() * sizeof(Detection));
+std::vector<char> sorted(const Problem& problem, std::vector<char> records) {
+  const Listed found = listed(problem, records.data());
+  std::memcpy(records.data() + sizeof(AboveHeader), found.sorted.data(),
+              found.sorted.size() * sizeof(Detection));
   return records;
 }
 
 void expect_equal(const Problem& problem, std::vector<char> got, std::vector<char> want) {
   const Result& result = problem.fields.result;
   if (result.kind == ResultKind::above) {
-    got = sorted(got, result.capacity);
-    want = sorted(want, result.capacity);
+    got = sorted(problem, got);
+    want = sorted(problem, want);
   }
   if (result.kind == ResultKind::peak || result.kind == ResultKind::peaks) {
     // Devices and hosts differ in the last bit of a logarithm or a quotient.
@@ -173,9 +168,7 @@ TEST_F(ReduceOnCuda, CountsMoreDetectionsThanItHolds) {
   const Problem problem =
       parse_problem("one-to-many/40x40/40x40/1:3/full/boundary=circular/result=above:-1:7");
   const std::vector<float> surface = outputs<float>(problem, 1, 16, false);
-  const std::vector<char> got = by_gpu(problem, surface, false);
-  AboveHeader header;
-  std::memcpy(&header, got.data(), sizeof header);
+  const AboveHeader header = listed(problem, by_gpu(problem, surface, false).data()).header;
   EXPECT_EQ(header.count, 4800u);
   EXPECT_EQ(header.spare, 0u);
 }

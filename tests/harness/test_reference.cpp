@@ -27,6 +27,12 @@ Data definition(const Problem& problem, std::uint64_t seed) {
   return data;
 }
 
+// Output `at` of a surface as a single element.
+double element(const Problem& q, const Data& data, Index at) {
+  return correlate_element(q, data.left.data(), data.right.data(), at / q.out_size(),
+                           at % q.out_size() / q.out_cols(), at % q.out_cols());
+}
+
 // A problem of random form, shapes, counts and window.
 Problem random_problem(std::mt19937& random) {
   const auto up_to = [&](Index n) {
@@ -66,34 +72,22 @@ TEST(Reference, DefinitionAgreesWithItsElementsAndWithTheTransform) {
     std::vector<double> transformed(data.out.size(), std::nan(""));
     FftReference(problem, data.left.data(), data.right.data())
         .correlate(0, problem.pairs(), transformed.data());
-    std::size_t at = 0;
-    for (Index p = 0; p < problem.pairs(); ++p) {
-      for (Index row = 0; row < problem.out_rows(); ++row) {
-        for (Index col = 0; col < problem.out_cols(); ++col, ++at) {
-          ASSERT_NEAR(correlate_element(problem, data.left.data(), data.right.data(), p, row, col),
-                      data.out[at], 1e-12)
-              << problem.id() << " pair " << p << " row " << row << " col " << col;
-          ASSERT_NEAR(transformed[at], data.out[at], 1e-11) << problem.id() << " pair " << p;
-        }
-      }
+    for (Index at = 0; at < problem.out_elements(); ++at) {
+      ASSERT_NEAR(element(problem, data, at), data.out[at], 1e-12)
+          << problem.id() << " output " << at;
+      ASSERT_NEAR(transformed[at], data.out[at], 1e-11) << problem.id() << " output " << at;
     }
   }
 }
 
 // Long rows are computed in blocks of columns.
 TEST(Reference, LongRowsAgreeAtTheBordersOfBlocks) {
-  for (const char* id : {"n-to-m/2x7/2x5003/3:1/valid", "one-to-one/3x9/4x2055/1:1/full"}) {
-    const Problem problem = parse_problem(id);
+  for (const Problem& problem :
+       problems_of({"n-to-m/2x7/2x5003/3:1/valid", "one-to-one/3x9/4x2055/1:1/full"})) {
     const Data data = definition(problem, 5);
-    for (Index p = 0; p < problem.pairs(); ++p) {
-      for (Index col = 0; col < problem.out_cols(); ++col) {
-        const Index row = problem.out_rows() - 1;
-        const auto at =
-            static_cast<std::size_t>((p * problem.out_rows() + row) * problem.out_cols() + col);
-        ASSERT_NEAR(correlate_element(problem, data.left.data(), data.right.data(), p, row, col),
-                    data.out[at], 1e-12)
-            << id << " pair " << p << " col " << col;
-      }
+    for (Index at = 0; at < problem.out_elements(); ++at) {
+      ASSERT_NEAR(element(problem, data, at), data.out[at], 1e-12)
+          << problem.id() << " output " << at;
     }
   }
 }

@@ -375,14 +375,13 @@ TEST(Verdict, TheSumOfHalfTheSurfaceIsFound) {
 
 // The whole way of a point: a variant that writes surfaces, every result, and the phase `result`.
 TEST(Results, EveryResultOfAVariantThatWritesSurfacesIsMeasured) {
-  const auto device = open_cpu();
   for (const char* id : {"cpu_definition", "cpu_fft"}) {
     for (const char* result : {"peak", "peak:gaussian", "peak:upsample=7", "peaks:4",
                                "above:2:100000", "above:2mad:100000", "above:2:100000:5", "sum"}) {
       const Variant& variant = find_variant(id);
       Point point({&variant, grid_points(variant).front(), Precision::fp32,
                    parse_problem(std::string("n-to-m/9x7/6x8/2:3/full/result=") + result)},
-                  *device);
+                  cpu());
       EXPECT_EQ(live(point, 1), Outcome::passed) << result << ": " << point.reason();
       const nlohmann::json record = point.record();
       EXPECT_EQ(record["result"], result);
@@ -394,11 +393,10 @@ TEST(Results, EveryResultOfAVariantThatWritesSurfacesIsMeasured) {
 }
 
 TEST(Results, APlainProblemHasNoNewKeys) {
-  const auto device = open_cpu();
   const Variant& variant = find_variant("cpu_definition");
   Point point({&variant, grid_points(variant).front(), Precision::fp32,
                parse_problem("n-to-m/9x7/6x8/2:3/full")},
-              *device);
+              cpu());
   EXPECT_EQ(live(point, 1), Outcome::passed) << point.reason();
   const nlohmann::json record = point.record();
   for (const std::string_view name : kFieldNames) {

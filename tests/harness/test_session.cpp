@@ -18,6 +18,7 @@ int plans = 0, allocations = 0, exclusive = 0, made_current = 0;
 
 // left[0] * right[0], right for 1 x 1.
 struct Product : Plan {
+  explicit Product(const PlanRequest&) { ++plans; }
   void compute(const Call& call) override {
     exclusive += call.exclusive;
     call.outs<float>()[0] = call.lefts<float>()[0] * call.rights<float>()[0];
@@ -32,18 +33,11 @@ Variant product() {
   variant.supports = [](const PlanRequest& request) {
     return request.problem.left.rows == 1 ? yes() : no("more than one row");
   };
-  variant.plan = [](const PlanRequest&) -> std::unique_ptr<Plan> {
-    ++plans;
-    return std::make_unique<Product>();
-  };
+  variant.plan = make_plan<Product>;
   return variant;
 }
 
-PlanRequest request_of(const char* problem) {
-  PlanRequest request;
-  request.problem = parse_problem(problem);
-  return request;
-}
+PlanRequest request_of(const std::string& problem) { return {parse_problem(problem)}; }
 
 // A device whose memory the host does not read by itself, as that of a card.
 struct Apart : ForwardingDevice {
@@ -88,10 +82,8 @@ TEST(Session, IsNeverAloneOnTheDevice) {
 
   const Variant variant = product();
   const auto device = open_device("cpu");
-  PointRequest point;
-  point.variant = &variant;
-  point.problem = parse_problem(kSmall);
-  EXPECT_EQ(Point(point, *device).prepare(), Outcome::passed);
+  EXPECT_EQ(Point({&variant, {}, Precision::fp32, parse_problem(kSmall)}, *device).prepare(),
+            Outcome::passed);
   EXPECT_GT(exclusive, 0);
 }
 
@@ -145,9 +137,7 @@ Variant copied() {
   variant.masks = true;
   variant.views = {Views::dense, Views::windows, Views::channels};
   variant.supports = [](const PlanRequest&) { return yes(); };
-  variant.plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-    return std::make_unique<Copied>(request);
-  };
+  variant.plan = make_plan<Copied>;
   return variant;
 }
 
@@ -162,11 +152,8 @@ void passes_masks_and_views() {
   const Index offset[] = {3}, zero[] = {0};
   float out[4];
   const auto computed = [&](const std::string& fields, const std::function<void(Arrays&)>& set) {
-    Session session(variant, request_of((kFour + fields).c_str()), std::make_unique<D>());
-    Arrays arrays;
-    arrays.left = left;
-    arrays.right = right;
-    arrays.out = out;
+    Session session(variant, request_of(kFour + fields), std::make_unique<D>());
+    Arrays arrays{left, right, out};
     set(arrays);
     session.compute(arrays);
     return std::vector<float>(out, out + 4);
@@ -212,7 +199,8 @@ struct Card : Apart {
 // they are read.
 TEST(Session, RefusesWindowsThatAGpuCannotNumber) {
   Variant variant = copied();
-  const auto refused = [&](const char* problem, Index pitch, std::unique_ptr<Device> device) {
+  const auto refused = [&](const std::string& problem, Index pitch,
+                           std::unique_ptr<Device> device) {
     variant.backend = device->backend();
     Session session(variant, request_of(problem), std::move(device));
     const Index offset[] = {1};
@@ -242,8 +230,7 @@ TEST(Session, MoreDetectionsThanTheCapacityAreAnError) {
   const Variant variant = copied();
   const float left[] = {1, 2, 3, 4}, right[] = {10, 0, 0, 0};
   for (const auto& [capacity, fits] : {std::pair{"3", true}, {"2", false}}) {
-    Session session(variant,
-                    request_of((std::string(kFour) + "/result=above:11.5:" + capacity).c_str()),
+    Session session(variant, request_of(kFour + ("/result=above:11.5:" + std::string(capacity))),
                     std::make_unique<Apart>());
     char out[16 + 3 * 16];
     const std::string said = user_error([&] { session.compute({left, right, out}); });
@@ -259,11 +246,10 @@ TEST(Session, MoreDetectionsThanTheCapacityAreAnError) {
 TEST(Session, AskingPlansNothing) {
   plans = 0;
   const Variant variant = product();
-  const auto device = open_device("cpu");
-  EXPECT_TRUE(supported(variant, request_of(kSmall), *device));
-  EXPECT_EQ(supported(variant, request_of("one-to-one/2x1/2x1/1:1/full"), *device).reason,
+  EXPECT_TRUE(supported(variant, request_of(kSmall), cpu()));
+  EXPECT_EQ(supported(variant, request_of("one-to-one/2x1/2x1/1:1/full"), cpu()).reason,
             "more than one row");
-  EXPECT_EQ(supported(variant, request_of("n-to-m/1x1/1x1/2:2/full"), *device).reason,
+  EXPECT_EQ(supported(variant, request_of("n-to-m/1x1/1x1/2:2/full"), cpu()).reason,
             "form n-to-m: the variant computes only one-to-one");
   EXPECT_EQ(plans, 0);
 }

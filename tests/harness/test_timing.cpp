@@ -27,10 +27,9 @@ Seconds least_per_call(Point& point, Index count, Seconds enough) {
 class Timing : public testing::TestWithParam<Mode> {};
 
 TEST_P(Timing, ReadsABusyLoopWithinTwoPercent) {
-  const std::unique_ptr<Device> device = open_cpu();
   Point point({&find_variant("spin_300us"), Params{}, Precision::fp32,
                parse_problem("one-to-one/1x1/1x1/1:1/full"), GetParam()},
-              *device);
+              cpu());
   ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
   EXPECT_EQ(point.batch(), 1) << "0.3 ms are long enough alone";
   for (const Index count : {1, 4}) {

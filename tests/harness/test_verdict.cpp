@@ -24,69 +24,52 @@ HostTruth truth_of(const Problem& problem, AlgorithmClass algorithm_class,
 
 std::string named(const Check& check) { return check.first_wrong; }
 
-TEST(Verdict, TheTruthRoundedToFloatPasses) {
-  for (const char* id :
-       {"n-to-m/9x7/5x12/2:3/full", "one-to-one/1x1/1x1/1:1/full",
-        "n-to-mn/9x7/9x7/2:4/sy:-8..-7,sx:2..6", "one-to-one/160x160/160x160/1:1/full"}) {
-    const Problem problem = parse_problem(id);
-    for (const AlgorithmClass algorithm_class : kClasses) {
-      HostTruth truth = truth_of(problem, algorithm_class);
-      for (const InputKind kind : kKinds) {
-        const Check check = truth.check(kind, Sample(problem, truth, kind).out.data());
-        EXPECT_TRUE(check.passed()) << id << ": " << named(check);
-        EXPECT_TRUE(check.argmax_agrees);
-        EXPECT_LT(check.rel_l2_error, 1e-6);
-        EXPECT_LE(check.error, check.bound);
-      }
-    }
+// Removes row y of the left from every sum.
+void lose_row(const Problem& q, Sample& sample, Index y) {
+  each_output(q, [&](Index i, Pair, Index sy, Index sx) {
+    double lost = 0;
+    each_meeting(q, sy, sx, [&](Index l, Index r) {
+      if (l / q.left.cols == y) lost += double{sample.left[l]} * double{sample.right[r]};
+    });
+    sample.out[i] -= static_cast<float>(lost);
+  });
+}
+
+// Calls use(truth, kind) with the truth of each class and each kind of input.
+template <typename Use>
+void each_truth(const Problem& problem, const Use& use) {
+  for (const AlgorithmClass of : kClasses) {
+    HostTruth truth = truth_of(problem, of);
+    for (const InputKind kind : kKinds) use(truth, kind);
   }
 }
 
-// Removes row y of the left from every sum.
-void lose_row(const Problem& q, Sample& sample, Index y) {
-  for (Index sy = q.window.sy.first, at = 0; sy <= q.window.sy.last; ++sy) {
-    for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx, ++at) {
-      if (y + sy < 0 || y + sy >= q.right.rows) continue;
-      const Overlap xs = overlap(q.left.cols, q.right.cols, sx);
-      double lost = 0;
-      for (Index x = xs.first; x < xs.first + xs.count; ++x) {
-        lost += static_cast<double>(sample.left[y * q.left.cols + x]) *
-                static_cast<double>(sample.right[(y + sy) * q.right.cols + x + sx]);
-      }
-      sample.out[at] -= static_cast<float>(lost);
-    }
+TEST(Verdict, TheTruthRoundedToFloatPasses) {
+  for (const Problem& problem : problems_of(
+           {"n-to-m/9x7/5x12/2:3/full", "one-to-one/1x1/1x1/1:1/full",
+            "n-to-mn/9x7/9x7/2:4/sy:-8..-7,sx:2..6", "one-to-one/160x160/160x160/1:1/full"})) {
+    each_truth(problem, [&](HostTruth& truth, InputKind kind) {
+      const Check check = truth.check(kind, Sample(problem, truth, kind).out.data());
+      EXPECT_TRUE(check.passed()) << problem.id() << ": " << named(check);
+      EXPECT_TRUE(check.argmax_agrees);
+      EXPECT_LT(check.rel_l2_error, 1e-6);
+      EXPECT_LE(check.error, check.bound);
+    });
   }
 }
 
 TEST(Verdict, ALostRowAt256IsSeenWhereAWorstCaseBoundSeesNothing) {
   const Problem problem = parse_problem("one-to-one/256x256/256x256/1:1/sy:0..0,sx:-32..32");
-  for (const AlgorithmClass algorithm_class : kClasses) {
-    HostTruth truth = truth_of(problem, algorithm_class);
-    for (const InputKind kind : kKinds) {
-      Sample sample(problem, truth, kind);
-      const float before = sample.out[32];
-      lose_row(problem, sample, 255);
-      const Check check = truth.check(kind, sample.out.data());
-      EXPECT_FALSE(check.passed()) << to_string(kind) << " " << to_string(algorithm_class);
-      if (kind != InputKind::uniform) continue;
-      const double worst_case = 256 * 256 * std::ldexp(1.0, -24) * static_cast<double>(before);
-      EXPECT_LT(std::abs(sample.out[32] - before), 1.1 * worst_case)
-          << "else the bound is not needed";
-    }
-  }
-}
-
-// The output at a shift as one register adds it up.
-float summed_in_turn(const Problem& q, const Sample& sample, Index sy, Index sx) {
-  const Overlap ys = overlap(q.left.rows, q.right.rows, sy);
-  const Overlap xs = overlap(q.left.cols, q.right.cols, sx);
-  float sum = 0;
-  for (Index y = ys.first; y < ys.first + ys.count; ++y) {
-    for (Index x = xs.first; x < xs.first + xs.count; ++x) {
-      sum += sample.left[y * q.left.cols + x] * sample.right[(y + sy) * q.right.cols + x + sx];
-    }
-  }
-  return sum;
+  each_truth(problem, [&](HostTruth& truth, InputKind kind) {
+    Sample sample(problem, truth, kind);
+    const float before = sample.out[32];
+    lose_row(problem, sample, 255);
+    EXPECT_FALSE(truth.check(kind, sample.out.data()).passed()) << to_string(kind);
+    if (kind != InputKind::uniform) return;
+    const double worst_case = 256 * 256 * std::ldexp(1.0, -24) * static_cast<double>(before);
+    EXPECT_LT(std::abs(sample.out[32] - before), 1.1 * worst_case)
+        << "else the bound is not needed";
+  });
 }
 
 TEST(Verdict, SumsOfSquaresMayLoseWhatTheirSmallTermsAre) {
@@ -95,10 +78,10 @@ TEST(Verdict, SumsOfSquaresMayLoseWhatTheirSmallTermsAre) {
   HostTruth truth = truth_of(problem, AlgorithmClass::definition);
   for (const InputKind kind : {InputKind::zero_mean, InputKind::uniform}) {
     Sample sample(problem, truth, kind);
-    for (std::size_t at = 0; at < sample.out.size(); ++at) {
-      const auto [sy, sx] = std::pair(static_cast<Index>(at) / 3, static_cast<Index>(at) % 3 - 1);
-      sample.out[at] = summed_in_turn(problem, sample, sy, sx);
-    }
+    // Each as one register adds it up.
+    each_output(problem, [&](Index i, Pair, Index sy, Index sx) {
+      sample.out[i] = product_sum<float>(problem, sample.left.data(), sample.right.data(), sy, sx);
+    });
     const Check check = truth.check(kind, sample.out.data());
     EXPECT_TRUE(check.passed()) << named(check);
     EXPECT_GT(check.rel_l2_error, 1e-5) << "one register loses more than random errors";
@@ -140,19 +123,16 @@ TEST(Verdict, ATransformMustRoundToTheInteger) {
 
 TEST(Verdict, NanAndInfinityAreNeverRight) {
   const Problem problem = parse_problem("one-to-many/9x7/9x7/1:3/full");
-  for (const AlgorithmClass algorithm_class : kClasses) {
-    HostTruth truth = truth_of(problem, algorithm_class);
-    for (const InputKind kind : kKinds) {
-      for (const float bad :
-           {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-        for (const std::size_t at : {std::size_t{0}, std::size_t{100}}) {
-          Sample sample(problem, truth, kind);
-          sample.out[at] = bad;
-          EXPECT_EQ(truth.check(kind, sample.out.data()).wrong, 1) << bad << " at " << at;
-        }
+  each_truth(problem, [&](HostTruth& truth, InputKind kind) {
+    for (const float bad :
+         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      for (const std::size_t at : {std::size_t{0}, std::size_t{100}}) {
+        Sample sample(problem, truth, kind);
+        sample.out[at] = bad;
+        EXPECT_EQ(truth.check(kind, sample.out.data()).wrong, 1) << bad << " at " << at;
       }
     }
-  }
+  });
 }
 
 TEST(Verdict, ARelativeErrorThatIsNoNumberFails) {
@@ -177,15 +157,11 @@ TEST(Verdict, ARelativeErrorThatIsNoNumberFails) {
 TEST(Verdict, OneWrongElementOfALargeProblemIsSeen) {
   // Beyond the size up to which the definition is the reference.
   const Problem problem = parse_problem("one-to-one/160x160/160x160/1:1/full");
-  for (const AlgorithmClass algorithm_class : kClasses) {
-    HostTruth truth = truth_of(problem, algorithm_class);
-    for (const InputKind kind : kKinds) {
-      Sample sample(problem, truth, kind);
-      sample.out[77777] += 1.0f;
-      const Check check = truth.check(kind, sample.out.data());
-      EXPECT_EQ(check.wrong, 1) << to_string(kind);
-    }
-  }
+  each_truth(problem, [&](HostTruth& truth, InputKind kind) {
+    Sample sample(problem, truth, kind);
+    sample.out[77777] += 1.0f;
+    EXPECT_EQ(truth.check(kind, sample.out.data()).wrong, 1) << to_string(kind);
+  });
 }
 
 TEST(Verdict, ByPartsOrKeptIsTheSame) {
@@ -258,16 +234,15 @@ TEST(Amplitude, FitsTheSignificandOfANarrowPrecision) {
 }
 
 TEST(Amplitude, IsSmallEnoughForATransformToRound) {
-  for (const char* id :
-       {"one-to-one/16x16/16x16/1:1/full", "one-to-one/96x96/96x96/1:1/full",
-        "one-to-one/256x256/256x256/1:1/sy:0..0,sx:0..3", "one-to-one/1x8/1x4000/1:1/full"}) {
-    const Problem problem = parse_problem(id);
+  for (const Problem& problem : problems_of(
+           {"one-to-one/16x16/16x16/1:1/full", "one-to-one/96x96/96x96/1:1/full",
+            "one-to-one/256x256/256x256/1:1/sy:0..0,sx:0..3", "one-to-one/1x8/1x4000/1:1/full"})) {
     HostTruth truth = truth_of(problem, AlgorithmClass::fft);
     Sample sample(problem, truth, InputKind::integer);
     for (float& v : sample.out) v += 0.49f;
-    EXPECT_TRUE(truth.check(InputKind::integer, sample.out.data()).passed()) << id;
+    EXPECT_TRUE(truth.check(InputKind::integer, sample.out.data()).passed()) << problem.id();
     for (float& v : sample.out) v += 0.02f;
-    EXPECT_FALSE(truth.check(InputKind::integer, sample.out.data()).passed()) << id;
+    EXPECT_FALSE(truth.check(InputKind::integer, sample.out.data()).passed()) << problem.id();
   }
 }
 

@@ -6,32 +6,9 @@
 #include <memory>
 
 #include "harness/variant.hpp"
+#include "tests/support/problems.hpp"
 
 namespace xcorr::broken {
-
-// One output by the definition; `lost_rows` at the end of the overlap are left out.
-inline float product_sum(const Problem& q, const float* left, const float* right, Index sy,
-                         Index sx, Index lost_rows = 0) {
-  const Overlap ys = overlap(q.left.rows, q.right.rows, sy);
-  const Overlap xs = overlap(q.left.cols, q.right.cols, sx);
-  float sum = 0;
-  for (Index y = ys.first; y < ys.first + ys.count - lost_rows; ++y) {
-    for (Index x = xs.first; x < xs.first + xs.count; ++x) {
-      sum += left[y * q.left.cols + x] * right[(y + sy) * q.right.cols + x + sx];
-    }
-  }
-  return sum;
-}
-
-// Calls write(output element, pair, sy, sx) for every output.
-template <typename F>
-void each_output(const Problem& q, float* out, F&& write) {
-  for (Index p = 0; p < q.pairs(); ++p) {
-    for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
-      for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx) write(*out++, p, sy, sx);
-    }
-  }
-}
 
 // The right answer; a fault derives from it and spoils something.
 struct Sound : Plan {
@@ -40,15 +17,15 @@ struct Sound : Plan {
   void compute(const Call& call) override {
     ++calls_;
     each_sum(call, [&](const float* l, const float* r, Index sy, Index sx) {
-      return product_sum(problem_, l, r, sy, sx);
+      return product_sum<float>(problem_, l, r, sy, sx);
     });
   }
 
   // Every output is sum(left matrix, right matrix, sy, sx).
   template <typename F>
   void each_sum(const Call& call, F&& sum) const {
-    each_output(problem_, call.outs<float>(), [&](float& out, Index p, Index sy, Index sx) {
-      out = sum(left(call, problem_.pair(p).left), right(call, problem_.pair(p).right), sy, sx);
+    each_output(problem_, [&](Index i, Pair pair, Index sy, Index sx) {
+      call.outs<float>()[i] = sum(left(call, pair.left), right(call, pair.right), sy, sx);
     });
   }
   const float* left(const Call& call, Index index) const {
@@ -73,11 +50,6 @@ struct Faulty : Sound {
 // More calls than a point makes before its timed loop.
 constexpr int kLater = 20;
 
-template <typename Fault>
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return std::make_unique<Fault>(request);
-}
-
 inline bool add_variant(const char* id, const char* summary, decltype(Variant::plan) plan,
                         Variant variant = {}) {
   variant.summary = summary;
@@ -96,7 +68,7 @@ inline bool add(const char* id, const char* summary, decltype(Variant::plan) pla
 
 template <std::invocable<Sound&, const Call&> F>
 bool add(const char* id, const char* summary, F) {
-  return add(id, summary, plan<Faulty<F>>);
+  return add(id, summary, make_plan<Faulty<F>>);
 }
 
 }  // namespace xcorr::broken

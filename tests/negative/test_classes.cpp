@@ -13,47 +13,40 @@
 namespace xcorr {
 namespace {
 
-constexpr const char* kSeries[] = {"n-to-m/1x256/1x5000/3:1/valid", "n-to-m/1x31/1x900/5:1/valid",
-                                   "n-to-m/3x64/3x700/4:1/valid", "one-to-one/1x8/1x2000/1:1/valid",
-                                   "n-to-m/1x1024/1x6000/2:1/valid"};
+const Texts kSeries = {"n-to-m/1x256/1x5000/3:1/valid", "n-to-m/1x31/1x900/5:1/valid",
+                       "n-to-m/3x64/3x700/4:1/valid", "one-to-one/1x8/1x2000/1:1/valid",
+                       "n-to-m/1x1024/1x6000/2:1/valid"};
 constexpr InputKind kJudged[] = {InputKind::integer, InputKind::zero_mean, InputKind::uniform};
 // What a variant computes on one kind of input, judged as the class `precision`.
 Check judged(const char* id, const Problem& problem, Precision precision, InputKind kind) {
-  const Variant& variant = find_variant(id);
-  HostTruth truth(problem, precision, variant.algorithm_class, 1, std::size_t{1} << 30);
-  std::vector<float> left(static_cast<std::size_t>(problem.left_elements())),
-      right(static_cast<std::size_t>(problem.right_elements())),
-      out(static_cast<std::size_t>(problem.out_elements()));
-  truth.fill(kind, left.data(), right.data());
-  variant.plan({problem, {}, precision, nullptr, nullptr})
-      ->compute({left.data(), right.data(), out.data(), nullptr, nullptr});
-  return truth.check(kind, out.data());
+  return Trial(id, problem, precision).check(kind);
 }
 
-std::string name(const char* problem, Precision precision, InputKind kind, const Check& check) {
-  return std::string(problem) + " " + std::string(to_string(precision)) + " " +
+std::string name(const Problem& problem, Precision precision, InputKind kind, const Check& check) {
+  return problem.id() + " " + std::string(to_string(precision)) + " " +
          std::string(to_string(kind)) + ": " + check.first_wrong;
 }
 
 TEST(Classes, TheDeclaredArithmeticPassesWithEveryInput) {
-  for (const char* id : {"n-to-m/1x1/1x3000/2:1/valid", "n-to-m/1x2/1x2/2:1/valid", kSeries[0],
-                         kSeries[1], kSeries[2], kSeries[3], kSeries[4]}) {
+  Texts ids = kSeries;
+  ids.insert(ids.end(), {"n-to-m/1x1/1x3000/2:1/valid", "n-to-m/1x2/1x2/2:1/valid"});
+  for (const Problem& problem : problems_of(ids)) {
     for (const Precision precision : find_variant("broken_no_class").precisions) {
       for (const InputKind kind : kInputKinds) {
         if (!holds(precision, kind)) continue;
-        const Check check = judged("broken_no_class", parse_problem(id), precision, kind);
-        EXPECT_TRUE(check.passed()) << name(id, precision, kind, check);
+        const Check check = judged("broken_no_class", problem, precision, kind);
+        EXPECT_TRUE(check.passed()) << name(problem, precision, kind, check);
       }
     }
   }
 }
 
 TEST(Classes, ALostBlockOfOneTemplateIsFoundByEachInput) {
-  for (const char* id : kSeries) {
+  for (const Problem& problem : problems_of(kSeries)) {
     for (const Precision precision : find_variant("broken_lost_block").precisions) {
       for (const InputKind kind : kJudged) {
-        const Check check = judged("broken_lost_block", parse_problem(id), precision, kind);
-        EXPECT_FALSE(check.passed()) << name(id, precision, kind, check);
+        const Check check = judged("broken_lost_block", problem, precision, kind);
+        EXPECT_FALSE(check.passed()) << name(problem, precision, kind, check);
       }
     }
   }
@@ -63,12 +56,12 @@ TEST(Classes, ALostBlockOfOneTemplateIsFoundByEachInput) {
 TEST(Classes, FewerDigitsThanDeclaredAreFound) {
   for (const char* variant : {"broken_tf32_declared", "broken_bf16x3_declared",
                               "broken_bf16_declared", "broken_truncated"}) {
-    for (const char* id : kSeries) {
+    for (const Problem& problem : problems_of(kSeries)) {
       for (const Precision precision : find_variant(variant).precisions) {
         const bool passed = std::ranges::all_of(kJudged, [&](InputKind kind) {
-          return judged(variant, parse_problem(id), precision, kind).passed();
+          return judged(variant, problem, precision, kind).passed();
         });
-        EXPECT_FALSE(passed) << variant << " " << id << " " << to_string(precision);
+        EXPECT_FALSE(passed) << variant << " " << problem.id() << " " << to_string(precision);
       }
     }
   }
@@ -78,14 +71,12 @@ TEST(Classes, FewerDigitsThanDeclaredAreFound) {
 TEST(Classes, Tf32DeclaredAsATransformOfALongSignalIsFound) {
   const Problem problem = parse_problem("one-to-one/1x64/1x300000/1:1/valid");
   HostTruth truth(problem, Precision::fp32, AlgorithmClass::fft, 1, std::size_t{1} << 30);
-  std::vector<float> left(64), right(300000), out(static_cast<std::size_t>(problem.out_size()));
+  std::vector<float> left(64), right(300000);
   for (const InputKind kind : {InputKind::zero_mean, InputKind::uniform}) {
     truth.fill(kind, left.data(), right.data());
     const auto compute = [&](Precision precision) {
-      find_variant("broken_no_class")
-          .plan({problem, {}, precision, nullptr, nullptr})
-          ->compute({left.data(), right.data(), out.data(), nullptr, nullptr});
-      return truth.check(kind, out.data());
+      Planned planned(find_variant("broken_no_class"), problem, {}, precision);
+      return truth.check(kind, planned.compute({left.data(), right.data()}));
     };
     EXPECT_TRUE(compute(Precision::fp32).passed()) << to_string(kind);
     EXPECT_GT(compute(Precision::tf32).wrong, 0) << to_string(kind) << ": by single outputs";
@@ -119,13 +110,10 @@ TEST(Classes, TheNormalisedErrorIsThatOfTheWorstOutput) {
   const float before = sample.out[8];  // of template 1 at shift 2
   sample.out[8] += 0.25f;
   double left2 = 0, window2 = 0;
-  for (Index y = 0; y < 2; ++y) {
-    for (Index x = 0; x < 3; ++x) {
-      const double l = sample.left[static_cast<std::size_t>(6 + 3 * y + x)];
-      const double r = sample.right[static_cast<std::size_t>(8 * y + x + 2)];
-      left2 += l * l, window2 += r * r;
-    }
-  }
+  each_meeting(problem, 0, 2, [&](Index l, Index r) {
+    left2 += std::pow(sample.left[static_cast<std::size_t>(6 + l)], 2.0);
+    window2 += std::pow(sample.right[static_cast<std::size_t>(r)], 2.0);
+  });
   const double error = static_cast<double>(sample.out[8]) - static_cast<double>(before);
   EXPECT_NEAR(truth.check(InputKind::zero_mean, sample.out.data()).normalised_error,
               error / std::sqrt(left2 * window2), 1e-6);
@@ -188,9 +176,7 @@ std::vector<float> rounded_zncc(const Problem& q, const std::vector<float>& left
 // A bound of the class alone would allow it: zncc of zero-mean data may err by far more.
 TEST(Classes, AMeanThatIsRoundedWithTheSamplesIsFound) {
   const Problem problem = parse_problem("n-to-m/1x64/1x100063/1:1/valid/score=zncc:0.3");
-  const std::unique_ptr<Device> device = open_cpu();
-  const auto truth =
-      device->truth(problem, Precision::tf32, AlgorithmClass::definition, /*seed=*/1);
+  const auto truth = cpu().truth(problem, Precision::tf32, AlgorithmClass::definition, /*seed=*/1);
   std::vector<float> left(64), right(100063);
   truth->fill(InputKind::drift, left.data(), right.data());
   const auto check = [&](double pivot) {
@@ -207,15 +193,15 @@ TEST(Classes, AMeanThatIsRoundedWithTheSamplesIsFound) {
 // place of float32 grade.
 TEST(Classes, ALostBlockOfAScoreIsFound) {
   const Problem problem = parse_problem("n-to-m/1x256/1x1255/2:1/valid/score=zncc:0.3");
-  const std::unique_ptr<Device> device = open_cpu();
   std::vector<float> left(512), right(1255);
   for (const InputKind kind : {InputKind::zero_mean, InputKind::uniform, InputKind::offset}) {
     const auto check = [&](Precision precision, const std::vector<float>& templates) {
       const std::vector<float> out = rounded_zncc(problem, templates, right, std::nan(""));
-      const auto truth = device->truth(problem, precision, AlgorithmClass::definition, /*seed=*/1);
+      const auto truth = cpu().truth(problem, precision, AlgorithmClass::definition, /*seed=*/1);
       return truth->check(kind, out.data());
     };
-    device->truth(problem, Precision::tf32, AlgorithmClass::definition, /*seed=*/1)
+    cpu()
+        .truth(problem, Precision::tf32, AlgorithmClass::definition, /*seed=*/1)
         ->fill(kind, left.data(), right.data());
     EXPECT_TRUE(check(Precision::tf32, left).passed()) << to_string(kind);
     EXPECT_FALSE(check(Precision::three_tf32, left).passed()) << to_string(kind);
@@ -228,14 +214,13 @@ TEST(Classes, ALostBlockOfAScoreIsFound) {
 
 // The points of the program: outcome and reason.
 TEST(Classes, FaultsAreFoundInPoints) {
-  const std::unique_ptr<Device> device = open_cpu();
   const Problem problem = parse_problem("n-to-m/1x64/1x500/3:1/valid");
   for (const auto& [id, precision, passes] :
        {std::tuple{"broken_no_class", Precision::tf32, true},
         {"broken_lost_block", Precision::tf32, false},
         {"broken_tf32_declared", Precision::three_tf32, false},
         {"broken_bf16x3_declared", Precision::fp32, false}}) {
-    Point point({&find_variant(id), Params{}, precision, problem}, *device);
+    Point point({&find_variant(id), Params{}, precision, problem}, cpu());
     EXPECT_EQ(live(point, 1), passes ? Outcome::passed : Outcome::incorrect)
         << id << ": " << point.reason();
     if (!passes) continue;

@@ -99,7 +99,7 @@ const ScoreFault kScoreFaults[] = {
     {"broken_brightness", "one-to-one/16x12/16x12/1:1/full/boundary=circular/score=phase:0"},
     {"broken_unguarded", "one-to-one/16x12/16x12/1:1/full/boundary=circular/score=phase:0",
      InputKind::constant, R"(^constant input: \d+ of \d+ outputs are wrong; pair 0 )"}};
-constexpr const char* kProblems[] = {
+const Texts kProblems = {
     "one-to-one/16x12/16x12/1:1/full", "one-to-many/16x12/16x12/1:7/full",
     "n-to-mn/16x12/16x12/3:12/full",   "n-to-m/16x12/16x12/3:5/full",
     "one-to-one/5x7/12x9/1:1/full",    "one-to-many/5x7/12x9/1:3/sy:-3..8,sx:-4..5",
@@ -139,14 +139,12 @@ class Negative : public testing::TestWithParam<Fault> {};
 
 TEST_P(Negative, IsFoundInEveryForm) {
   const Fault fault = GetParam();
-  const std::unique_ptr<Device> device = open_cpu();
-  for (const char* id : kProblems) {
-    const Problem problem = parse_problem(id);
+  for (const Problem& problem : problems_of(kProblems)) {
     if (!shows(fault, problem)) continue;
-    Point point = point_of(fault.id, problem, *device);
-    EXPECT_EQ(live(point), fault.outcome) << id << ": " << to_string(point.outcome());
+    Point point = point_of(fault.id, problem, cpu());
+    EXPECT_EQ(live(point), fault.outcome) << problem.id() << ": " << to_string(point.outcome());
     EXPECT_TRUE(std::regex_search(point.reason(), expected(fault.reason, problem)))
-        << id << "\n  reason: " << point.reason() << "\n  expected: " << fault.reason;
+        << problem.id() << "\n  reason: " << point.reason() << "\n  expected: " << fault.reason;
     const nlohmann::json record = point.record();
     EXPECT_EQ(record["outcome"], to_string(fault.outcome));
     EXPECT_EQ(record["repetitions"].size(), 0u) << "no time without a check";
@@ -176,17 +174,16 @@ TEST(NegativeTests, CoverEveryBrokenVariant) {
 }
 
 TEST(NegativeTests, FaultsOfScoresAreFound) {
-  const std::unique_ptr<Device> device = open_cpu();
   for (const ScoreFault& fault : kScoreFaults) {
     const Problem problem = parse_problem(fault.problem);
-    Point point = point_of(fault.id, problem, *device, fault.input);
+    Point point = point_of(fault.id, problem, cpu(), fault.input);
     EXPECT_EQ(live(point, 1), Outcome::incorrect) << fault.id;
     EXPECT_TRUE(std::regex_search(point.reason(), expected(fault.reason, problem, fault.input)))
         << fault.id << ": " << point.reason();
     // The control is right there.
     const bool phase = problem.fields.score.kind == ScoreKind::phase;
     Point control =
-        point_of(phase ? "broken_no_phase" : "broken_no_score", problem, *device, fault.input);
+        point_of(phase ? "broken_no_phase" : "broken_no_score", problem, cpu(), fault.input);
     EXPECT_EQ(live(control, 1), Outcome::passed) << fault.problem << ": " << control.reason();
   }
 }
@@ -194,17 +191,16 @@ TEST(NegativeTests, FaultsOfScoresAreFound) {
 class Spectra : public testing::TestWithParam<const char*> {};
 
 TEST_P(Spectra, AreFoundAtEverySize) {
-  const std::unique_ptr<Device> device = open_cpu();
   const Problem problem = parse_problem(GetParam());
   for (const char* id : kSpectralFaults) {
-    Point point = point_of(id, problem, *device);
+    Point point = point_of(id, problem, cpu());
     EXPECT_EQ(point.prepare(), Outcome::incorrect) << id;
     EXPECT_TRUE(std::regex_search(
         point.reason(),
         std::regex("outputs are wrong; pair|pairs exceed .*; pair .* relative L2 error")))
         << id << ": " << point.reason();
   }
-  Point control = point_of("broken_no_spectrum", problem, *device);
+  Point control = point_of("broken_no_spectrum", problem, cpu());
   EXPECT_EQ(live(control, 1), Outcome::passed) << control.reason();
 }
 
@@ -215,31 +211,28 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Spectra,
                                          "n-to-m/36x50/20x61/2:2/sy:-3..8,sx:-4..5"));
 
 TEST(NegativeTests, TheControlOfTransformsPassesOddShapes) {
-  const std::unique_ptr<Device> device = open_cpu();
-  for (const char* id : kProblems) {
+  for (const Problem& problem : problems_of(kProblems)) {
     for (const InputKind input : kInputKinds) {
-      Point point = point_of("broken_no_spectrum", parse_problem(id), *device, input);
-      EXPECT_EQ(live(point, 1), Outcome::passed) << id << ": " << point.reason();
+      Point point = point_of("broken_no_spectrum", problem, cpu(), input);
+      EXPECT_EQ(live(point, 1), Outcome::passed) << problem.id() << ": " << point.reason();
     }
   }
 }
 
 TEST(NegativeTests, TheControlPasses) {
-  const std::unique_ptr<Device> device = open_cpu();
-  for (const char* id : kProblems) {
+  for (const Problem& problem : problems_of(kProblems)) {
     for (const InputKind input : {InputKind::uniform, InputKind::zero_mean, InputKind::integer}) {
-      Point point = point_of("broken_nothing", parse_problem(id), *device, input);
-      EXPECT_EQ(live(point), Outcome::passed) << id << ": " << point.reason();
+      Point point = point_of("broken_nothing", problem, cpu(), input);
+      EXPECT_EQ(live(point), Outcome::passed) << problem.id() << ": " << point.reason();
       EXPECT_EQ(point.record()["repetitions"].size(), 30u);
     }
   }
 }
 
 TEST(NegativeTests, FaultsOfTheTimedLoopAreFoundWithEveryInput) {
-  const std::unique_ptr<Device> device = open_cpu();
   for (const InputKind input : {InputKind::uniform, InputKind::zero_mean, InputKind::integer}) {
     Point point =
-        point_of("broken_later", parse_problem("one-to-one/16x12/16x12/1:1/full"), *device, input);
+        point_of("broken_later", parse_problem("one-to-one/16x12/16x12/1:1/full"), cpu(), input);
     EXPECT_EQ(live(point), Outcome::incorrect) << to_string(input);
     const std::string where = std::string(to_string(input)) + " input after the timed loop";
     EXPECT_EQ(point.reason().rfind(where, 0), 0u) << point.reason();
@@ -252,23 +245,21 @@ TEST(NegativeTests, FaultsOfTheTimedLoopAreFoundWithEveryInput) {
 }
 
 TEST(NegativeTests, NothingPassesBeforeAllHasBeenChecked) {
-  const std::unique_ptr<Device> device = open_cpu();
   const Problem problem = parse_problem("one-to-one/16x12/16x12/1:1/full");
-  Point point = point_of("broken_nothing", problem, *device);
+  Point point = point_of("broken_nothing", problem, cpu());
   EXPECT_EQ(point.outcome(), Outcome::failed);
   EXPECT_EQ(point.record()["outcome"], "failed") << "not prepared";
   ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
   EXPECT_EQ(point.record()["outcome"], "failed") << "not finished";
   point.finish({});
   EXPECT_EQ(point.record()["outcome"], "failed") << "not timed";
-  Point whole = point_of("broken_nothing", problem, *device);
+  Point whole = point_of("broken_nothing", problem, cpu());
   EXPECT_EQ(live(whole), Outcome::passed) << whole.reason();
   EXPECT_EQ(whole.record()["outcome"], "passed");
 }
 
 TEST(NegativeTests, AnImpossibleTimeIsRejected) {
-  const std::unique_ptr<Device> device = open_cpu();
-  Point point = point_of("broken_nothing", parse_problem("n-to-m/16x12/16x12/3:5/full"), *device);
+  Point point = point_of("broken_nothing", parse_problem("n-to-m/16x12/16x12/3:5/full"), cpu());
   ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
   point.time(1);
   point.finish({{1, 50.0}, {1, 1e-6}});

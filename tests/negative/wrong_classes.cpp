@@ -44,18 +44,16 @@ void series_sums(const Problem& q, const Call& call, Index lost, F&& parts) {
   std::vector<Parts> left, right;
   for (Index i = 0; i < q.left_elements(); ++i) left.push_back(parts(call.lefts<float>()[i]));
   for (Index i = 0; i < q.right_elements(); ++i) right.push_back(parts(call.rights<float>()[i]));
-  each_output(q, call.outs<float>(), [&](float& out, Index p, Index, Index sx) {
-    const auto [l, r] = q.pair(p);
-    const Index columns = q.left.cols - (l == 0 ? lost : 0);
+  each_output(q, [&](Index i, Pair pair, Index sy, Index sx) {
+    const Index columns = q.left.cols - (pair.left == 0 ? lost : 0);
     float sum = 0;
-    for (Index y = 0; y < q.left.rows; ++y) {
-      const Parts* a = left.data() + l * q.left.size() + y * q.left.cols;
-      const Parts* b = right.data() + r * q.right.size() + y * q.right.cols + sx;
-      for (Index x = 0; x < columns; ++x) {
-        sum += a[x].first * b[x].first + (a[x].first * b[x].rest + a[x].rest * b[x].first);
-      }
-    }
-    out = sum;
+    each_meeting(q, sy, sx, [&](Index l, Index r) {
+      const Parts a = left[pair.left * q.left.size() + l],
+                  b = right[pair.right * q.right.size() + r];
+      if (l % q.left.cols >= columns) return;
+      sum += a.first * b.first + (a.first * b.rest + a.rest * b.first);
+    });
+    call.outs<float>()[i] = sum;
   });
 }
 
@@ -73,7 +71,7 @@ bool add_class(const char* id, const char* summary, std::vector<Precision> preci
   variant.supports = [](const PlanRequest& request) {
     return request.problem.is_time_series() ? yes() : no("the problem is no time series");
   };
-  return add_variant(id, summary, plan<Computes>, std::move(variant));
+  return add_variant(id, summary, make_plan<Computes>, std::move(variant));
 }
 
 const std::vector<Precision> kAll = {Precision::fp32, Precision::three_tf32, Precision::bf16x3,

@@ -46,7 +46,7 @@ class SoundScore : public Plan {
   virtual void surface(const ScoreInputs& inputs, Index p, float* out) {
     const ScorePair pair = inputs.pair(problem_, p);
     std::vector<ScoreElement> elements;
-    each_shift([&](Index sy, Index sx) { elements.push_back(element(pair, sy, sx)); });
+    each_shift(problem_, [&](Index sy, Index sx) { elements.push_back(element(pair, sy, sx)); });
     if (is_normalised(problem_.fields.score.kind)) least_overlap(elements);
     for (const ScoreElement& e : elements) *out++ = static_cast<float>(e.value);
   }
@@ -60,13 +60,6 @@ class SoundScore : public Plan {
     for (const ScoreElement& e : elements) most = std::max(most, e.terms);
     for (ScoreElement& e : elements) {
       apply_least_overlap(e, problem_.fields.score.min_overlap, most);
-    }
-  }
-
-  template <typename F>
-  void each_shift(F&& f) const {
-    for (Index sy = problem_.window.sy.first; sy <= problem_.window.sy.last; ++sy) {
-      for (Index sx = problem_.window.sx.first; sx <= problem_.window.sx.last; ++sx) f(sy, sx);
     }
   }
 
@@ -160,7 +153,7 @@ struct BrightnessKept : SoundPhase {
   void surface(const ScoreInputs& inputs, Index p, float* out) override {
     SoundPhase::surface(inputs, p, out);
     const double points = static_cast<double>(problem_.left.size());
-    each_shift([&](Index, Index) { *out++ += static_cast<float>(1 / points); });
+    each_shift(problem_, [&](Index, Index) { *out++ += static_cast<float>(1 / points); });
   }
 };
 
@@ -192,7 +185,7 @@ struct Unguarded : SoundPhase {
       const double by = std::pow(std::abs(cross), problem_.fields.score.exponent - 1);
       bins.push_back(v == 0 && u == 0 ? 0 : cross * by);
     });
-    each_shift([&](Index sy, Index sx) {
+    each_shift(problem_, [&](Index sy, Index sx) {
       std::complex<double> sum = 0;
       each([&](Index v, Index u) {
         sum += bins[static_cast<std::size_t>(v * shape.cols + u)] *
@@ -213,14 +206,14 @@ bool add_score(const char* id, const char* summary, decltype(Variant::plan) plan
 }
 template <typename F>
 bool add_value(const char* id, const char* summary, F) {
-  return add_score(id, summary, plan<WrongValue<F>>);
+  return add_score(id, summary, make_plan<WrongValue<F>>);
 }
 
 using Element = const ScoreElement&;
 
 const bool kAdded[] = {
-    add_score("broken_no_score", "Right, the control of scores", plan<SoundScore>),
-    add_score("broken_no_phase", "Right, the control of phase correlation", plan<SoundPhase>),
+    add_score("broken_no_score", "Right, the control of scores", make_plan<SoundScore>),
+    add_score("broken_no_phase", "Right, the control of phase correlation", make_plan<SoundPhase>),
     add_value("broken_deviation", "zncc divides by the variance of the left",
               [](const Problem& q, const ScorePair& pair, Index sy, Index sx, Element e) {
                 const Moments of = moments(q, pair, sy, sx);
@@ -265,9 +258,9 @@ const bool kAdded[] = {
                                       zero_rule(e.right_squares, right, e.terms) != ZeroRule::no;
                 return constant ? 0 : e.value;
               }),
-    add_score("broken_pivot", "One pivot for a matrix, in float32", plan<PivotOfTheMatrix>),
-    add_score("broken_mask", "The mask of the left is not used", plan<MaskIgnored>),
-    add_score("broken_least_overlap", "No least overlap", plan<OverlapIgnored>),
+    add_score("broken_pivot", "One pivot for a matrix, in float32", make_plan<PivotOfTheMatrix>),
+    add_score("broken_mask", "The mask of the left is not used", make_plan<MaskIgnored>),
+    add_score("broken_least_overlap", "No least overlap", make_plan<OverlapIgnored>),
     // Columns are taken modulo one less than their number.
     add_value("broken_modulo", "Columns wrap one too early",
               [](const Problem& q, const ScorePair& pair, Index sy, Index sx, Element) {
@@ -290,11 +283,11 @@ const bool kAdded[] = {
                 local.right_mean = of.right / of.n;
                 return score_element(q, local, sy, sx).value;
               }),
-    add_score("broken_exponent", "Phase correlation with p = 0", plan<ExponentIgnored>),
+    add_score("broken_exponent", "Phase correlation with p = 0", make_plan<ExponentIgnored>),
     add_score("broken_brightness", "Phase correlation of matrices with means",
-              plan<BrightnessKept>),
+              make_plan<BrightnessKept>),
     add_score("broken_unguarded", "Phase correlation divides by the smallest bins",
-              plan<Unguarded>),
+              make_plan<Unguarded>),
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <numbers>
 #include <vector>
 
+#include "tests/harness/fp32.hpp"
 #include "tests/negative/broken.hpp"
 
 namespace xcorr::broken {
@@ -86,13 +87,13 @@ struct SoundSpectra : Sound {
     cols_ = padded(problem_.left.cols, problem_.right.cols);
     const double scale = 1 / static_cast<double>(rows_ * cols_);
     std::vector<Complex> l;
-    each_output(problem_, call.outs<float>(), [&](float& out, Index p, Index sy, Index sx) {
-      if (sy == problem_.window.sy.first && sx == problem_.window.sx.first) {
-        l = product(left(call, problem_.pair(p).left), right(call, problem_.pair(p).right));
+    each_output(problem_, [&](Index i, Pair pair, Index sy, Index sx) {
+      if (i % problem_.out_size() == 0) {
+        l = product(left(call, pair.left), right(call, pair.right));
         spoil(l);
         transform(l);  // of the conjugate: the inverse of real data
       }
-      out = static_cast<float>(bin(l, sy, sx).real() * scale);
+      call.outs<float>()[i] = static_cast<float>(bin(l, sy, sx).real() * scale);
     });
   }
 
@@ -165,13 +166,7 @@ struct Shared : Sound {
     const Index rows = padded(problem_.left.rows, problem_.right.rows);
     const Index cols = padded(problem_.left.cols, problem_.right.cols);
     using Values = std::vector<std::complex<float>>;
-    const auto transform = [&](Values& data) {
-      auto* d = reinterpret_cast<fftwf_complex*>(data.data());
-      const fftwf_plan plan = fftwf_plan_dft_2d(static_cast<int>(rows), static_cast<int>(cols), d,
-                                                d, FFTW_FORWARD, FFTW_ESTIMATE);
-      fftwf_execute(plan);
-      fftwf_destroy_plan(plan);
-    };
+    fp32::Transform transform(rows, cols);
     const auto at = [&](Index y, Index x) {
       return static_cast<std::size_t>((y + rows) % rows * cols + (x + cols) % cols);
     };
@@ -186,7 +181,7 @@ struct Shared : Sound {
       for (Index i = 0; i < problem_.right.size(); ++i) {
         both[at(i / problem_.right.cols, i % problem_.right.cols)].imag(r[i]);
       }
-      transform(both);
+      both = transform.run(std::move(both), true);
       for (Index y = 0; y < rows; ++y) {
         for (Index x = 0; x < cols; ++x) {
           const std::complex<float> here = both[at(y, x)], mirror = std::conj(both[at(-y, -x)]);
@@ -195,13 +190,10 @@ struct Shared : Sound {
           product[at(y, x)] = of_left * std::conj(of_right);  // conjugated, as the inverse wants it
         }
       }
-      transform(product);
+      product = transform.run(std::move(product), true);
       const float scale = 1 / static_cast<float>(rows * cols);
-      for (Index sy = problem_.window.sy.first; sy <= problem_.window.sy.last; ++sy) {
-        for (Index sx = problem_.window.sx.first; sx <= problem_.window.sx.last; ++sx) {
-          *out++ = scale * product[at(sy, sx)].real();
-        }
-      }
+      each_shift(problem_,
+                 [&](Index sy, Index sx) { *out++ = scale * product[at(sy, sx)].real(); });
     }
   }
 };
@@ -226,14 +218,16 @@ bool add_transform(const char* id, const char* summary, decltype(Variant::plan) 
 }
 template <std::invocable<SoundSpectra&, std::vector<Complex>&> F>
 bool add_transform(const char* id, const char* summary, F) {
-  return add_transform(id, summary, plan<WrongBins<F>>);
+  return add_transform(id, summary, make_plan<WrongBins<F>>);
 }
 
 using Spectrum = std::vector<Complex>;
 
 const bool kAdded[] = {
-    add_transform("broken_shared", "Both sides as they are in one complex transform", plan<Shared>),
-    add_transform("broken_no_spectrum", "Right, the control of transforms", plan<SoundSpectra>),
+    add_transform("broken_shared", "Both sides as they are in one complex transform",
+                  make_plan<Shared>),
+    add_transform("broken_no_spectrum", "Right, the control of transforms",
+                  make_plan<SoundSpectra>),
     add_transform("broken_bin_lost", "One frequency bin is 0",
                   [](SoundSpectra& of, Spectrum& s) { of.both(s, [](Complex& v) { v = 0; }); }),
     add_transform(
@@ -251,9 +245,9 @@ const bool kAdded[] = {
                   [](SoundSpectra& of, Spectrum& s) {
                     for (Index y = 0; y < of.rows_; ++y) of.bin(s, y, of.cols_ / 2) = 0;
                   }),
-    add_transform("broken_twiddles", "The last pass has no twiddles", plan<TwiddlesGone<1>>),
+    add_transform("broken_twiddles", "The last pass has no twiddles", make_plan<TwiddlesGone<1>>),
     add_transform("broken_middle_twiddles", "A pass in the middle has no twiddles",
-                  plan<TwiddlesGone<2>>),
+                  make_plan<TwiddlesGone<2>>),
 };
 
 }  // namespace

@@ -111,7 +111,7 @@ const bool kAdded[] = {
           s.Sound::compute(call);
           call.outs<float>()[0] += 0.0f * call.rights<float>()[s.problem_.right_elements()];
         }),
-    add("broken_no_clear", "Sums not cleared", plan<NotCleared>, NotCleared::bytes),
+    add("broken_no_clear", "Sums not cleared", make_plan<NotCleared>, NotCleared::bytes),
     add("broken_second_call", "Writes nothing again",
         [](Sound& s, const Call& call) {
           if (s.calls_ == 0) s.Sound::compute(call);
@@ -121,7 +121,7 @@ const bool kAdded[] = {
           s.Sound::compute(call);
           if (s.calls_ > kLater) call.outs<float>()[0] += 100.0f;
         }),
-    add("broken_remembers", "Computes new inputs only", plan<Remembers>),
+    add("broken_remembers", "Computes new inputs only", make_plan<Remembers>),
     add("broken_throws", "compute throws",
         [](Sound&, const Call&) { throw std::runtime_error("thrown by compute"); }),
     add("broken_throws_later", "compute throws later",
@@ -134,17 +134,17 @@ const bool kAdded[] = {
         [](const PlanRequest&) -> std::unique_ptr<Plan> {
           throw std::runtime_error("thrown by plan");
         }),
-    add("broken_supports", "supports throws", plan<Sound>, Variant().workspace_bytes,
+    add("broken_supports", "supports throws", make_plan<Sound>, Variant().workspace_bytes,
         [](const PlanRequest&) -> Support { throw std::runtime_error("thrown by supports"); }),
-    add("broken_workspace", "workspace_bytes throws", plan<Sound>,
+    add("broken_workspace", "workspace_bytes throws", make_plan<Sound>,
         [](const PlanRequest&) -> std::size_t {
           throw std::runtime_error("thrown by workspace_bytes");
         }),
     add("broken_memory", "plan finds no memory",
         [](const PlanRequest&) -> std::unique_ptr<Plan> { throw std::bad_alloc(); }),
-    add("broken_late_write", "Written late, from another call's workspace", plan<LateWrite>),
-    add("broken_first_inputs", "Remembers where the first inputs were", plan<FirstInputs>),
-    add("broken_beside_second", "Writes beside the second output", plan<BesideTheSecond>),
+    add("broken_late_write", "Written late, from another call's workspace", make_plan<LateWrite>),
+    add("broken_first_inputs", "Remembers where the first inputs were", make_plan<FirstInputs>),
+    add("broken_beside_second", "Writes beside the second output", make_plan<BesideTheSecond>),
 };
 
 }  // namespace

@@ -18,17 +18,22 @@ Pair wrong_pair(const Problem& q, Index p) {
 }
 
 const bool kAdded[] = {
-    add("broken_nothing", "Right, the control of these tests", plan<Sound>),
+    add("broken_nothing", "Right, the control of these tests", make_plan<Sound>),
     add("broken_last_row", "Last row of every overlap dropped",
         [](Sound& s, const Call& call) {
+          const Problem& q = s.problem_;
           s.each_sum(call, [&](const float* l, const float* r, Index sy, Index sx) {
-            return product_sum(s.problem_, l, r, sy, sx, 1);
+            const Overlap rows = overlap(q.left.rows, q.right.rows, sy);
+            const Index end = (rows.first + rows.count - 1) * q.left.cols;
+            float sum = 0;
+            each_meeting(q, sy, sx, [&](Index i, Index j) { sum += i < end ? l[i] * r[j] : 0; });
+            return sum;
           });
         }),
     add("broken_sign", "Sign of the shift flipped",
         [](Sound& s, const Call& call) {
           s.each_sum(call, [&](const float* l, const float* r, Index sy, Index sx) {
-            return product_sum(s.problem_, l, r, -sy, -sx);
+            return product_sum<float>(s.problem_, l, r, -sy, -sx);
           });
         }),
     add("broken_swapped", "Left and right swapped",
@@ -36,15 +41,16 @@ const bool kAdded[] = {
           Problem turned = s.problem_;
           std::swap(turned.left, turned.right);
           s.each_sum(call, [&](const float* l, const float* r, Index sy, Index sx) {
-            return product_sum(turned, r, l, sy, sx);
+            return product_sum<float>(turned, r, l, sy, sx);
           });
         }),
     add("broken_pairing", "Wrong left or right for a pair",
         [](Sound& s, const Call& call) {
           const Problem& q = s.problem_;
-          each_output(q, call.outs<float>(), [&](float& out, Index p, Index sy, Index sx) {
-            const auto [l, r] = wrong_pair(q, p);
-            out = product_sum(q, s.left(call, l), s.right(call, r), sy, sx);
+          each_output(q, [&](Index i, Pair, Index sy, Index sx) {
+            const auto [l, r] = wrong_pair(q, i / q.out_size());
+            call.outs<float>()[i] =
+                product_sum<float>(q, s.left(call, l), s.right(call, r), sy, sx);
           });
         }),
     add("broken_no_product", "A constant beside the products",
@@ -56,7 +62,7 @@ const bool kAdded[] = {
         [](Sound& s, const Call& call) {
           const Index off = s.problem_.window.sx.first > 1 - s.problem_.left.cols ? 1 : 0;
           s.each_sum(call, [&](const float* l, const float* r, Index sy, Index sx) {
-            return product_sum(s.problem_, l, r, sy, sx - off);
+            return product_sum<float>(s.problem_, l, r, sy, sx - off);
           });
         }),
     add("broken_missing", "The last output is never written",

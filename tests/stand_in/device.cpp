@@ -13,6 +13,7 @@
 #include "harness/problem/error.hpp"
 #include "harness/reduce/reduce.hpp"
 #include "tests/stand_in/shrunk.hpp"
+#include "tests/support/forwarding_device.hpp"
 
 namespace xcorr {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 // A shrunk problem needs no more at either end of an array.
 constexpr std::size_t kEnd = std::size_t{1} << 20;
 
-class StandIn final : public Device {
+class StandIn final : public ForwardingDevice {
  public:
   Device& cpu() { return *cpu_; }
 
@@ -59,13 +60,6 @@ class StandIn final : public Device {
   }
 
   std::size_t available_bytes() const override { return std::size_t{80} << 30; }
-  Buffer allocate(std::size_t bytes) override { return cpu_->allocate(bytes); }
-  void upload(void* device, const void* host, std::size_t bytes) override {
-    std::memcpy(device, host, bytes);
-  }
-  void download(void* host, const void* device, std::size_t bytes) override {
-    std::memcpy(host, device, bytes);
-  }
   void fill(void* device, unsigned char byte, std::size_t bytes) override {
     auto* const to = static_cast<unsigned char*>(device);
     const std::size_t end = stand_in::shrinks() ? std::min(bytes, kEnd) : bytes;
@@ -73,17 +67,12 @@ class StandIn final : public Device {
     if (bytes > end) std::memset(to + (bytes - end), byte, end);
   }
   bool host_memory() const override { return false; }
-  void* stream() override { return nullptr; }
-  void synchronize() override {}
   std::optional<Seconds> empty_launch() override { return 2e-6; }
   // One call stands for all.
   Seconds time(const std::function<void()>& compute, Index count, Mode) override {
     return static_cast<double>(count) * cpu_->time(compute, 1, Mode::stream);
   }
   Seconds shortest_batch() const override { return 2e-3; }
-  std::map<std::string, Seconds> phases(const std::function<void(PhaseMarks&)>& compute) override {
-    return cpu_->phases(compute);
-  }
 
  protected:
   std::unique_ptr<Truth> make_truth(const Problem&, Precision, AlgorithmClass,
@@ -92,9 +81,6 @@ class StandIn final : public Device {
   }
   std::size_t new_truth_bytes(const Problem&) const override { return 0; }
   std::size_t score_reference_bytes(const Problem&) const override { return 0; }
-
- private:
-  std::unique_ptr<Device> cpu_ = open_cpu();
 };
 
 }  // namespace

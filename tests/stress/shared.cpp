@@ -42,9 +42,10 @@ struct Hangs : Sound {
   }
 };
 
-const bool added[] = {add("broken_shared_scratch", "Plans share a scratch", plan<SharedScratch>),
-                      add("broken_shared_counter", "Plans share a number", plan<SharedCounter>),
-                      add("broken_hangs", "Never comes back", plan<Hangs>)};
+const bool added[] = {
+    add("broken_shared_scratch", "Plans share a scratch", make_plan<SharedScratch>),
+    add("broken_shared_counter", "Plans share a number", make_plan<SharedCounter>),
+    add("broken_hangs", "Never comes back", make_plan<Hangs>)};
 
 }  // namespace
 }  // namespace xcorr::broken

@@ -12,6 +12,8 @@
 
 #include "harness/problem/inputs.hpp"
 #include "harness/problem/views.hpp"
+#include "harness/variant.hpp"
+#include "tests/support/problems.hpp"
 
 namespace xcorr {
 
@@ -31,19 +33,19 @@ struct FieldInput {
     }
   }
 
-  std::size_t at(Index i, Index y, Index x) const {
-    return static_cast<std::size_t>(x + (layout.offsets.empty() ? (i * shape.rows + y) * shape.cols
-                                                                : layout.row(i, y, shape.rows)));
+  // Of element `e` of matrix `i`: its place in the array, its value, and whether the mask has it.
+  std::size_t at(Index i, Index e) const {
+    return static_cast<std::size_t>(
+        layout.offsets.empty() ? i * shape.size() + e
+                               : layout.row(i, e / shape.cols, shape.rows) + e % shape.cols);
   }
-  long double value(Index i, Index y, Index x) const { return array.at(at(i, y, x)); }
-  bool valid(Index i, Index y, Index x) const {
-    return mask.empty() || mask[static_cast<std::size_t>((i * shape.rows + y) * shape.cols + x)];
+  long double value(Index i, Index e) const { return array.at(at(i, e)); }
+  bool valid(Index i, Index e) const {
+    return mask.empty() || mask[static_cast<std::size_t>(i * shape.size() + e)];
   }
   template <typename Use>
   void each(Index i, const Use& use) const {
-    for (Index y = 0; y < shape.rows; ++y) {
-      for (Index x = 0; x < shape.cols; ++x) use(value(i, y, x), valid(i, y, x));
-    }
+    for (Index e = 0; e < shape.size(); ++e) use(value(i, e), valid(i, e));
   }
   // Of the valid elements of a matrix.
   long double mean(Index i) const {
@@ -70,6 +72,17 @@ struct FieldInput {
   std::vector<std::uint8_t> mask;
 };
 
+// A call on arrays that hold what the inputs hold. The caller sets its output.
+inline Call call_of(const FieldInput& left, const void* left_array, const FieldInput& right,
+                    const void* right_array) {
+  return {.left = left_array,
+          .right = right_array,
+          .left_mask = left.mask_data(),
+          .right_mask = right.mask_data(),
+          .left_view = left.view(),
+          .right_view = right.view()};
+}
+
 // An output, the sum of its absolute products, and the product of the norms of the pair. Both are 1 for ratios and phase.
 struct FieldValue {
   double value, scale = 1, norms = 1;
@@ -86,12 +99,12 @@ class FieldReference {
     std::vector<FieldValue> found;
     if (q_.fields.score.kind == ScoreKind::phase) {
       const Waves phases = weighted_phases();
-      each_shift([&](Index sy, Index sx) { found.push_back({phase(phases, sy, sx)}); });
+      each_shift(q_, [&](Index sy, Index sx) { found.push_back({phase(phases, sy, sx)}); });
       return found;
     }
     std::vector<Pixels> all;
     std::size_t most = 0;
-    each_shift([&](Index sy, Index sx) {
+    each_shift(q_, [&](Index sy, Index sx) {
       all.push_back(meeting(sy, sx));
       most = std::max(most, all.back().left.size());
     });
@@ -106,26 +119,13 @@ class FieldReference {
     Sums left, right;
   };
 
-  template <typename Use>
-  void each_shift(const Use& use) const {
-    for (Index sy = q_.window.sy.first; sy <= q_.window.sy.last; ++sy) {
-      for (Index sx = q_.window.sx.first; sx <= q_.window.sx.last; ++sx) use(sy, sx);
-    }
-  }
-
   Pixels meeting(Index sy, Index sx) const {
     Pixels pixels;
-    const bool wraps = q_.fields.boundary == Boundary::circular;
-    for (Index y = 0; y < q_.left.rows; ++y) {
-      for (Index x = 0; x < q_.left.cols; ++x) {
-        const Index v = wraps ? (y + sy + q_.right.rows) % q_.right.rows : y + sy;
-        const Index u = wraps ? (x + sx + q_.right.cols) % q_.right.cols : x + sx;
-        if (v < 0 || v >= q_.right.rows || u < 0 || u >= q_.right.cols) continue;
-        if (!left_.valid(pair_.left, y, x) || !right_.valid(pair_.right, v, u)) continue;
-        pixels.left.push_back(left_.value(pair_.left, y, x));
-        pixels.right.push_back(right_.value(pair_.right, v, u));
-      }
-    }
+    each_meeting(q_, sy, sx, [&](Index l, Index r) {
+      if (!left_.valid(pair_.left, l) || !right_.valid(pair_.right, r)) return;
+      pixels.left.push_back(left_.value(pair_.left, l));
+      pixels.right.push_back(right_.value(pair_.right, r));
+    });
     return pixels;
   }
 

@@ -10,6 +10,8 @@
 #include "harness/measure/measure.hpp"
 #include "harness/problem/error.hpp"
 #include "harness/reduce/reduce.hpp"
+#include "tests/support/planned.hpp"
+#include "tests/support/problems.hpp"
 
 namespace xcorr {
 
@@ -45,6 +47,12 @@ std::vector<char> reduced(const Problem& problem, const std::vector<T>& surface)
   return out;
 }
 
+// One CPU for all tests of a program.
+inline Device& cpu() {
+  static const std::unique_ptr<Device> device = open_cpu();
+  return *device;
+}
+
 // What the program does with a point: check, time, check again.
 inline Outcome live(Point& point, int batches = 30) {
   if (point.prepare() != Outcome::passed) return point.outcome();
@@ -56,6 +64,35 @@ inline Outcome live(Point& point, int batches = 30) {
   point.finish(std::move(repetitions));
   return point.outcome();
 }
+
+// What a variant makes of inputs of a kind, judged by the truth, in numbers of type T.
+template <typename T = float>
+class Trial {
+ public:
+  Trial(const char* id, const Problem& q,
+        Precision precision = sizeof(T) == 8 ? Precision::fp64 : Precision::fp32)
+      : truth(q, precision, find_variant(id).algorithm_class, 1, std::size_t{1} << 30),
+        left_(q.left_elements()),
+        right_(q.right_elements()),
+        planned_(find_variant(id), q, grid_points(find_variant(id)).front(), precision) {}
+
+  // `spoil` changes the left that the variant gets.
+  template <typename F>
+  Check check(InputKind kind, F&& spoil) {
+    truth.fill(kind, left_.data(), right_.data());
+    spoil(left_);
+    return truth.check(kind, planned_.compute({left_.data(), right_.data()}));
+  }
+  Check check(InputKind kind) {
+    return check(kind, [](std::vector<T>&) {});
+  }
+
+  HostTruth truth;
+
+ private:
+  std::vector<T> left_, right_;
+  Planned planned_;
+};
 
 // Inputs and the true output of one problem, in float.
 struct Sample {

@@ -47,9 +47,10 @@ class ForwardingDevice : public Device {
     return HostTruth::host_bytes(problem, kKeepBytes);
   }
 
+  std::unique_ptr<Device> cpu_ = open_cpu();
+
  private:
   static constexpr std::size_t kKeepBytes = std::size_t{1} << 20;
-  std::unique_ptr<Device> cpu_ = open_cpu();
 };
 
 }  // namespace xcorr

@@ -82,7 +82,7 @@ __global__ void block_per_overlap_kernel(Problem q, Pairing pairing, const float
 template <Fault fault>
 class BlockPerOverlapPlan final : public Plan {
  public:
-  explicit BlockPerOverlapPlan(const Problem& problem) : problem_(problem) {}
+  explicit BlockPerOverlapPlan(const PlanRequest& request) : problem_(request.problem) {}
 
   void compute(const Call& call) override {
     const dim3 grid(static_cast<unsigned>(problem_.out_cols()),
@@ -100,9 +100,7 @@ template <Fault fault>
 Variant block_per_overlap() {
   Variant variant;
   variant.backend = Backend::cuda;
-  variant.plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-    return std::make_unique<BlockPerOverlapPlan<fault>>(request.problem);
-  };
+  variant.plan = make_plan<BlockPerOverlapPlan<fault>>;
   return variant;
 }
 
