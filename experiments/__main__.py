@@ -4,8 +4,6 @@ python3 -m experiments
 python3 -m experiments run --preset smoke --dry-run      the same as python3 -m experiments.driver.run --preset ...
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import runpy

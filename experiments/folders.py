@@ -4,8 +4,6 @@ There is no list of sources: a folder that is added is found. `python3 -m experi
 program that `inputs.toml` of a source names: its kind, which is the key in the file, and its module.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every figure of a set, in report order: the figures of the sources' figures.toml, and the modules that draw."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial

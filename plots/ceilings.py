@@ -1,7 +1,5 @@
 """What a machine can do at most, as measured there: reader of `ceilings.json` beside the rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What drawing a figure gives: a Drawing, or Omitted with the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

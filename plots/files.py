@@ -1,7 +1,5 @@
 """A drawing as files: SVG with text as text, PDF and PNG. The same drawing gives the same bytes."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The floor (xcorr/choice/floor.py) of tidy lines."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from plots.ceilings import Ceilings

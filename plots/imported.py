@@ -1,7 +1,5 @@
 """What the report says of imported rows (`experiments.published.importing`), and their overlay on a measured set."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -4,8 +4,6 @@ Any list of machine keys; imported sets (`published-...`) are drawn hollow. No t
 not verified. The same rows give the same bytes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import sys

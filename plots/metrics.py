@@ -1,7 +1,5 @@
 """Named metrics. One table drives axes, their labels and units, and the columns of tables."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

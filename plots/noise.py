@@ -5,8 +5,6 @@ and at least 1 % of the faster. Between runs: a point that several runs measured
 other has the range that is usual in its class of time (`usual_ranges`). The larger range of the two points counts.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Reader of what experiments/inputs stores (formats: experiments/inputs/README.md)."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import zlib

@@ -3,8 +3,6 @@
 Neither compiler nor GPU is needed. The same rows give the same bytes.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Which result sets there are, and which of them a command line means."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

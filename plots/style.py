@@ -5,8 +5,6 @@ edit here and changes nobody else's look. Markers and line styles differ as well
 that figures survive grey print and colour blindness (hues: Okabe and Ito, darkened for thin lines).
 """
 
-from __future__ import annotations
-
 import colorsys
 import hashlib
 from contextlib import AbstractContextManager

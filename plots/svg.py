@@ -4,8 +4,6 @@ Coordinates have two decimals (a hundredth of a point), styles that repeat are c
 groups without attributes are gone. Text stays text, in the first of FAMILIES that the reader's machine has.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import re

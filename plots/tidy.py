@@ -5,8 +5,6 @@ a variant with its parameters on one problem in one mode. Only `passed` rows are
 `published` ones (imported, unverified), which figures draw hollow and tables never use.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

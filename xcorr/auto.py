@@ -6,8 +6,6 @@ nearest machine, else the speeds of `speeds.toml`.
 Example: python3 -m xcorr.auto --form n-to-m --left 56 --right 56 --lefts 4 --rights 9 --device cuda
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

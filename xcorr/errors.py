@@ -1,7 +1,5 @@
 """User errors, hints, and how every command ends."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import os

@@ -1,7 +1,5 @@
 """Reading of TOML and JSON; writing of files that appear whole or not at all."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

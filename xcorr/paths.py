@@ -1,7 +1,5 @@
 """Where the project and its compiled programs lie."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -7,8 +7,6 @@ result=above:t:c[:d]  DETECTION, one an output found, sorted by (pair, sy, sx)
 result=sum            float64, pairs
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

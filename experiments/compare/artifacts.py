@@ -1,7 +1,5 @@
 """Reads and writes EXPERIMENT.json, the file that a comparison stores in a set and that `publish` copies."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ experiments/jpdc/baselines.toml names the launches and the counters. Each launch
 ncu. The command checks the CSV that ncu prints. With --read it takes files that exist, NAME.csv for each launch.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import json

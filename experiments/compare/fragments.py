@@ -4,8 +4,6 @@ The command compiles fragments.cu with nvcc, or takes the program of --program, 
 the output as an artifact of the experiment `series-fragments`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Counts FMAs and shuffles in the main loops of the machine code and compares them with the paper's counts."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Tables as text. Names in a Markdown table are escaped, so that they are never read as markup."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from tabulate import tabulate

@@ -1,7 +1,5 @@
 """Times one point with xcorr-bench, or one call in this process."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

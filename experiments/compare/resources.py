@@ -1,7 +1,5 @@
 """Prints the resources of the compiled kernels, and names kernels that use local memory and are not allowed to."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from collections.abc import Iterable, Mapping, Sequence

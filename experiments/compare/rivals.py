@@ -6,8 +6,6 @@ with data on the device, without transfers. A library that cannot be imported is
 reason.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence

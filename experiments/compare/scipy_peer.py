@@ -7,8 +7,6 @@ time is the median over the rounds. Exit code 0: all bars are met; 1: one is mis
 Example: python3 -m experiments.compare.scipy_peer --rounds 5 --seconds 0.3
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import sys

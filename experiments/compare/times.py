@@ -4,8 +4,6 @@ Launch-bound points of the published sets, spread over variants and forms, alway
 the medians of the two builds are further apart than the runs of one build are from each other.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 from collections import defaultdict

@@ -4,8 +4,6 @@ A peer takes templates (n x rows x cols) and a frame (rows x cols), both float32
 scores of `valid` windows from data on its device. `synchronise` waits for the queue of a GPU library.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass

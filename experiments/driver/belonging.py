@@ -3,8 +3,6 @@
 Rows of another machine, or without their record, say nothing about this machine.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path

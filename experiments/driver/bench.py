@@ -1,7 +1,5 @@
 """Runs the program xcorr-bench: its list of variants, its facts of the machine, and a process of measurements."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

@@ -2,8 +2,6 @@
 
 A variant needs no entry for that: where no row ranks its points, a few points of its grid are selected."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

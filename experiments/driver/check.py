@@ -2,8 +2,6 @@
 
 Without a GPU, a line says that the lines about it are left out."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

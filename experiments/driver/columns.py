@@ -1,7 +1,5 @@
 """The columns of a row, in one table for the driver, the readers of rows and the test of the program's record."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from xcorr.fields import NAMES as FIELDS

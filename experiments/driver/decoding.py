@@ -1,7 +1,5 @@
 """Reads one file of rows line by line, and refuses a damaged or too large file at the first wrong line."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import math

@@ -4,8 +4,6 @@ Every row of a GPU has `launch_us`, the time of an empty launch beside the measu
 GPUs of one host an empty launch took 1.5 times as long as with one process, and so did all times of few launches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from experiments.driver.store import Key, Row, key_of

@@ -4,8 +4,6 @@ Two sweeps would measure the same points twice and slow each other down. Every s
 releases the lock when the process ends.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """Makes tables of measured times for `auto` from the rows of a set (format: xcorr/choice/table.py)."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Makes the ordered list of what is measured from experiments, variants and filters."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A prediction scales the time of the nearest smaller problem in rows of the same 
 rows it uses the shipped rates.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """What git knows of the code: a run record names the code that was measured, and `publish` checks such a record."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

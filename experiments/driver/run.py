@@ -1,7 +1,5 @@
 """Measures every point of the selected experiments that has no rows yet."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

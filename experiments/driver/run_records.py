@@ -1,7 +1,5 @@
 """Reads run records: one for each experiment of a run, beside the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

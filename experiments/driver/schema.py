@@ -3,8 +3,6 @@
 The message for a mistake names the file, the key and the allowed values.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Mapping

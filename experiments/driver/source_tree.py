@@ -1,7 +1,5 @@
 """Finds in the source code variants that this build does not contain, such as CUDA variants without nvcc."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container
 

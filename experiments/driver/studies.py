@@ -1,7 +1,5 @@
 """Side experiments measure points of other experiments again, to study a mode, energy, `auto` or the input."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from experiments.driver.schema import studies

@@ -1,7 +1,5 @@
 """Measures the units of a sweep, stores every finished point, and continues after a crash of a process."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import Counter

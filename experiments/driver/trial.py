@@ -1,8 +1,6 @@
 """Is a new variant faster? Compiles its unit, verifies it, and times it in turn with its parent and the fastest known
 variant of the problem. scripts/try has the help."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,8 +1,6 @@
 """The build of scripts/try, and the verification of a variant in it. The build is a copy of the usual build with only
 the compared variants, so that an edit compiles one unit."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

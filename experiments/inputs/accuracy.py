@@ -1,7 +1,5 @@
 """Differences of float32 outputs from float64: relative, as in the paper, and divided by the norms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -4,8 +4,6 @@ Templates and signal are uniform noise of one amplitude, from 1e-6 to 1e4. An ou
 its error divided by the norms of the template and of the signal's window exceeds LOST.
 """
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from typing import Any

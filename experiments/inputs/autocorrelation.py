@@ -8,8 +8,6 @@ must find the same R_max. `loop`: the times of an array-language loop, as in the
 variants on one image.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

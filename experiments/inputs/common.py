@@ -1,7 +1,5 @@
 """Shared by the experiments on real input: options, choice of variants, artifacts, resuming."""
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import hashlib

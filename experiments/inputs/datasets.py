@@ -4,8 +4,6 @@ Where a package is not available, `Unavailable` gives the reason and the caller 
 within TIME_LIMIT_S and never end a run.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import importlib.util

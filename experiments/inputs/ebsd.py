@@ -7,8 +7,6 @@ have none. Tiles are band-passed, and the left tiles are tapered (experiments/in
 peaks of the variant that auto chooses for this result. Surfaces are computed for the comparison with float64.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass, field, replace
 from functools import partial

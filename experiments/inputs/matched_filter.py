@@ -1,7 +1,5 @@
 """Templates along a signal in float64: scores, thresholds and events. The library uses none of this code."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

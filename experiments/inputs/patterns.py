@@ -5,8 +5,6 @@ detector: smooth bright bands two Bragg angles wide on a smooth background. It i
 is shifted by any fraction of a pixel without interpolation. The background belongs to the detector and does not move.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations, product

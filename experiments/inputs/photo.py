@@ -6,8 +6,6 @@ means are removed because large light and dark areas can outweigh the details: i
 their largest overlap. An error of more than half a pixel in y or x fails the run (exit code 1).
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass

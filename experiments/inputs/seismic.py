@@ -8,8 +8,6 @@ threshold by less than the bound of the precision class; the values differ by le
 event of at least 12 MAD is found. Events far from all planted events are false. They are counted, also for float64.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from functools import partial

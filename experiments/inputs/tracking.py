@@ -7,8 +7,6 @@ pixel. The search window is copied from the frame on the host, since every varia
 GPU then gets less data. The run fails (exit code 1) where the error exceeds TOLERANCES.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ in two passes, or in one pass on frames of at least ONE_PASS_SIDE. A real pair o
 and has no twin. Where openpiv can be imported, its displacements and times stand beside ours.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Sequence

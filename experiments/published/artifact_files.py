@@ -5,8 +5,6 @@ folder per GPU, a line per repetition, times in nanoseconds. The long format has
 with mean times in microseconds. A name that published_names.toml lacks is an error.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import hashlib

@@ -11,8 +11,6 @@ For each published set and group of problems (form and fields) the shipped table
 three fastest variants of every problem, with the times of these points on all problems of the group.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import defaultdict

@@ -6,8 +6,6 @@ labels do not fit, all permutations of the labels over the imported sets are tri
 impossible points is reported as an inference. No label is changed.
 """
 
-from __future__ import annotations
-
 import itertools
 import statistics
 from collections import defaultdict

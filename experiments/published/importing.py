@@ -7,8 +7,6 @@ was tested with the long format of all three folders and with made-up files in t
 documentation and public headings give. It has not read the whole package.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys

@@ -3,8 +3,6 @@
 Older rows have passed without this bound. A row whose stored error exceeds it should be measured again.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterable, Sequence

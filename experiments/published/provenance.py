@@ -1,7 +1,5 @@
 """Rows that `publish` refuses although they belong to their set: of unknown code, or with rivals of several runs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from pathlib import Path

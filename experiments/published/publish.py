@@ -1,7 +1,5 @@
 """Compacts a local set to a published set, with one file per experiment, for git."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 Draw one set with `python3 -m plots.render KEY`.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from functools import partial

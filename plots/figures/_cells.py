@@ -1,7 +1,5 @@
 """Grids of coloured cells with text: what maps over size and count, or variant and size, are."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from dataclasses import dataclass, field

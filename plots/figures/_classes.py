@@ -1,7 +1,5 @@
 """Algorithm classes: families, except that a transform is a class wherever its variants lie."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from plots import style

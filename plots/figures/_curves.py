@@ -1,7 +1,5 @@
 """Curves of a metric against size, one per variant, faceted by count: what most figures are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

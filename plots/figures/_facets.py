@@ -1,7 +1,5 @@
 """Facets in rows and columns with one legend: the layout of the figures of figures.toml."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

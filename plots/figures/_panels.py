@@ -1,7 +1,5 @@
 """Shared pieces of the figures: grouping, facet grids with a legend below, size and time axes."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence

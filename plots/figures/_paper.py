@@ -4,8 +4,6 @@ A table there is a figure, but for `selections` and `drawn_by`. A curve shows fi
 comparison figures.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

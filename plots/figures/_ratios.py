@@ -1,7 +1,5 @@
 """Time in one mode over time back to back on a stream, same variant, parameters and problem."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from plots import style

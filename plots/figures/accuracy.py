@@ -1,7 +1,5 @@
 """How far results are from the float64 truth, against size, by algorithm class."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from plots.drawing import Drawing, Omitted, Result

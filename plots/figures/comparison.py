@@ -1,7 +1,5 @@
 """All variants of a form: wall time against size, a facet per count, FFT without and with plan."""
 
-from __future__ import annotations
-
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _curves, _panels
 from plots.metrics import METRICS, Metric

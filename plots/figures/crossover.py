@@ -1,7 +1,5 @@
 """Who wins where: a map of size x count per form, coloured by the winner, its margin as text."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.patches import Patch
 

@@ -1,7 +1,5 @@
 """How far the best time of every problem is from what the machine's ceilings allow."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from plots import ceilings as limits

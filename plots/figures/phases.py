@@ -1,7 +1,5 @@
 """Where the FFT variants spend their time: shares of forward, Hadamard, inverse and the rest."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

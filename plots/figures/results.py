@@ -1,7 +1,5 @@
 """Surfaces beside peaks: time, bytes and energy of each output of a problem, a row of dots a problem."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

@@ -1,7 +1,5 @@
 """Useful work rate against arithmetic intensity, under the ceilings of the machine."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Speed-up of every variant over the baseline, against size, a facet per count."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The figure of the README: per size the paper's best, the FFT library, the fastest variant here, and the floor."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """SVG text of a figure made fit to stand inside one HTML page with others of its kind."""
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -1,8 +1,6 @@
 """What the first screen of the report says: what was measured, where, what is fastest, how far from the floor, how it was
 checked."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from plots import ceilings, imported, style

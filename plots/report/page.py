@@ -1,7 +1,5 @@
 """report.html: one self-contained page with tables, figures, machine facts, outcomes and reasons."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

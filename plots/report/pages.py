@@ -11,8 +11,6 @@ A block lies between `<!-- generated:NAME arguments -->` and `<!-- /generated --
 A key names a published set; without one the first set is taken.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ plots/figures/ and plots/tables/ serve every source. What one source alone needs
 same names, and the computations of its claims in its claims.py. Nothing lists them: a file that is added is found.
 """
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from types import ModuleType

@@ -5,8 +5,6 @@ The second part is `accuracy_offset.csv` beside the rows: what `conformance --er
 line per variant, precision, kind of input and problem. A set without that file says that it was not measured.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

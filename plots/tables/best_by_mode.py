@@ -5,8 +5,6 @@ Which variant wins depends on how calls follow each other: some overlap consecut
 call ends.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

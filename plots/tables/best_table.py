@@ -5,8 +5,6 @@ call, one plan). Only verified (`passed`) times take part. Signs mark cells in w
 cells in which the position of a peak was not the truth's; footnotes say which.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 

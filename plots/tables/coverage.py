@@ -10,8 +10,6 @@ set. It was asked there if one of these holds:
   transform was already faster than it: its work grows with s^4, a transform's with s^2 log s.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 

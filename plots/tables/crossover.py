@@ -1,7 +1,5 @@
 """From which size on one algorithm is faster than another: log-log interpolation between measured sizes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

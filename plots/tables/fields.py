@@ -1,7 +1,5 @@
 """Table of problems with fields: the time of each variant beside that of the plain surface of the same matrices."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from plots import tidy

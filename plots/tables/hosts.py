@@ -1,7 +1,5 @@
 """The result set of the CPU that a GPU is attached to, for claims that compare both."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How many points of a set ended how, and why: the part of the rows that figures do not show."""
 
-from __future__ import annotations
-
 import re
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Tables of the report's section on real input: accuracy by data set and variant."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@
 The choice is made again from the set's other rows: those of judged problems are set aside, whatever measured them.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Container, Mapping, Sequence

@@ -1,8 +1,6 @@
 """What a result that is no surface brings: time, bytes and energy of the surface, of its reduction to a peak, of a peak that the
 variant writes itself, and of the same with boundary circular."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Which points a series or a side of a claim stands for: variants and parameters, as named in a data file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

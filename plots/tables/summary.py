@@ -5,8 +5,6 @@ and that have a time of one of the paper's algorithms. `chosen` takes one number
 most ROWS problems of it, both by rule.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 A module of plots/tables/ or plots/sources/<source>/tables/ that has a TABLE is found; no list names it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables as text: Markdown, CSV, and what LaTeX prints as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 import pandas as pd

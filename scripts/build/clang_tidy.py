@@ -5,8 +5,6 @@
 Example: scripts/build/clang_tidy.py clang-tidy build harness/problem/views.cpp
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Choice of variant and parameters for a problem from measured times (docs/library.md, How auto chooses)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

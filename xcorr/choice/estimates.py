@@ -3,8 +3,6 @@
 docs/library.md, How auto chooses, has the rules. Near measurements of such problems come first (xcorr/choice/prediction.py).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

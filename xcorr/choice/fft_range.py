@@ -9,8 +9,6 @@ magnitudes are about the median. For ncc and zncc, GPU variants transform tiles 
 of a window in it matters. CPU variants compute uncertain scores, and phase, in float64.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ The floor ignores dependency chains, synchronisation and imbalance. It does not 
 term is the time of an empty launch that waits for its predecessor.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Share of a plan in the time of a call: the whole plan for a single call, a part for a known number of calls, and nothing for a
 kept plan, as in a session."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

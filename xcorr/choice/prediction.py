@@ -1,7 +1,5 @@
 """Predicted times of points on problems that were not measured, from times of other problems."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Times of launches where nothing was measured, by the speed of the variant or its class (speeds.toml)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

@@ -7,8 +7,6 @@ precision and form, and `rows`, a stamp of its source files. Files:
     results/{published,local}/<key>/auto_table.json  every point of the set
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

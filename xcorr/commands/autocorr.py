@@ -1,7 +1,5 @@
 """xcorr autocorr: azimuthal average C1D of the autocorrelation of images, and length R_max of their pattern."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path

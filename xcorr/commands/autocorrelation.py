@@ -9,8 +9,6 @@ the prominence, in units of C1D(0) = 1. Its position is that of a cubic fitted t
 to 0.1 % for a ring spectrum, whose C1D is a Bessel function.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """xcorr, the command of `scripts/xcorr`: cross-correlates a user's matrices with any variant of this tree."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

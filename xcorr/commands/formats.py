@@ -4,8 +4,6 @@
 UserError of one line.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

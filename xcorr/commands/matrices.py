@@ -3,8 +3,6 @@
 Every error is a UserError of one line. Memory is checked before it is allocated.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import prod
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Available memory, and the error for what needs more."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

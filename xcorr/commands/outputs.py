@@ -1,7 +1,5 @@
 """Output of the commands: checks of files, CSV tables, and the error for correlations that are not finite."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable, Sequence

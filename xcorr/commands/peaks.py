@@ -12,8 +12,6 @@ Conventions, also of the CSV that `xcorr --peaks` writes:
 These are the rules of the result `peak` (docs/design.md, Fields of a problem).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any

@@ -1,7 +1,5 @@
 """xcorr piv: particle image velocimetry, the displacements between two frames on a grid of windows."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Options for fields, masks and tables of records of the command `xcorr`."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path

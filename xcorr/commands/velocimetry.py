@@ -17,8 +17,6 @@ Displacements that the normalised median test finds (Westerweel and Scarano 2005
 frame, where a displacement would lead out of it, both windows are moved inwards together.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Windows of frames for velocimetry: their masks, and which of them are blank."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Checks and conversion of the arrays that xcorr.native.library passes to the C API."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod

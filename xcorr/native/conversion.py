@@ -11,8 +11,6 @@ background of 0 do not become the pivot. If all elements are fills, the last fil
 Differences of at most ROUNDINGS roundings of the input's type become 0, so that a plateau with rounding noise stays constant.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

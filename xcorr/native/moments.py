@@ -5,8 +5,6 @@ and LeVeque 1983). No term is negative, so an outlier affects only windows that 
 Windows are combined from parts of 1, 2, 4 ... elements, along one axis and then along the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

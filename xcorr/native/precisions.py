@@ -1,7 +1,5 @@
 """The precisions that a variant may compute in."""
 
-from __future__ import annotations
-
 import numpy as np
 
 # Unit roundoffs. A test compares them with harness/registry.cpp. Three bf16 terms carry 16 bits.

@@ -5,8 +5,6 @@ parameters must have), `threads` (`1` or `all`, of a CPU), `radius`, `plane` (de
 default 1500x750). Of them the fastest counts. What a set of a GPU has no points of is taken from the set of its host's CPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Computations for claims of the first paper and the thesis: on Table 1, and on more of a set than Rows, for claims that were
 found later. Each takes Rows or the set, and its arguments of claims.toml."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

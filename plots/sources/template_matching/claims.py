@@ -5,8 +5,6 @@ A side names points of the paper's patients (experiments/template_matching/basel
 plots/sources/template_matching/tables/template_matching.py). What a set of a GPU has no points of is taken from the set of its host's CPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ A side names points of the problem of Table 2: `variants` (default: any), `witho
 `precision`, `params` (values that parameters must have). Of them the fastest counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

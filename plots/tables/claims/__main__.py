@@ -4,8 +4,6 @@ The claims, with what decides each, are data: experiments/<source>/claims.toml. 
 verdicts; 2 for a mistake in the request.
 """
 
-from __future__ import annotations
-
 import sys
 import textwrap
 from collections.abc import Sequence

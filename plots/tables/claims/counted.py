@@ -1,7 +1,5 @@
 """Computations that count instructions or work: no rows, the same answer on every machine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from experiments.compare.instruction_mix import claimed

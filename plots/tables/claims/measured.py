@@ -1,7 +1,5 @@
 """Computations on the rows of a set. Each takes Rows and its arguments of claims.toml."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

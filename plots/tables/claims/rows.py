@@ -1,7 +1,5 @@
 """Looks up times of named series at cells of a set; says which rows are missing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product

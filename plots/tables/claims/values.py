@@ -1,7 +1,5 @@
 """What a claim's computation finds, and whether that bears the claim out."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Reads the claims of all sources (experiments/<source>/claims.toml), decides each for a set, and writes the table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache

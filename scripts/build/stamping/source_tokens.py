@@ -5,8 +5,6 @@ emulation's branches and prose (summaries, messages) do not count; every other t
 included. Runs with Python's standard library alone, since Meson calls it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Autocorrelation of images: the curves of experiments/autocorrelation/figures.toml, C2D and C1D of an image, and a series that grows."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Autocorrelation of images: time, time with transfers and frames a second of each implementation, by the largest shift R."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

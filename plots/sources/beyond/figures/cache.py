@@ -1,7 +1,5 @@
 """What a cold cache costs: time with L2 flushed before each launch over time back to back."""
 
-from __future__ import annotations
-
 from plots import style
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _cells, _ratios

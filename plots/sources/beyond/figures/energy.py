@@ -1,7 +1,5 @@
 """Energy per correlation against size, by algorithm class."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from plots import style

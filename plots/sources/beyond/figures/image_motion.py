@@ -1,7 +1,5 @@
 """Velocimetry: the fields of displacements; tracking: the path of a template and its errors."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Transforms inside kernels: ours, the vendor's, and the library's that is called, against the fastest of them."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from plots import style

@@ -1,7 +1,5 @@
 """Recovered shift of two overlapping crops of a photograph."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

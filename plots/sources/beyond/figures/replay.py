@@ -1,7 +1,5 @@
 """What a launch costs: replay of a CUDA graph, and waiting after each launch, against a stream."""
 
-from __future__ import annotations
-
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _cells, _ratios
 from plots.metrics import geometric_mean

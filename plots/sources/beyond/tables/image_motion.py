@@ -1,7 +1,5 @@
 """Tables of the report's section on real input: particle image velocimetry, and tracking of a template."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

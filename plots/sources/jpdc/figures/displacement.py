@@ -1,7 +1,5 @@
 """Displacement of electron backscatter patterns: map on a pattern, error against the known shift."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

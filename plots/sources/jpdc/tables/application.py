@@ -1,8 +1,6 @@
 """The application of the first paper, 50 electron backscatter patterns of 86 tiles each: the paper's time, the fastest variant of
 each family, and results that are no surfaces."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

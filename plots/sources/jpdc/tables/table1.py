@@ -6,8 +6,6 @@ call with its plan and its transfers to and from the device. What the classes ar
 prints, is data: experiments/jpdc/baselines.toml. Only verified (`passed`) times take part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

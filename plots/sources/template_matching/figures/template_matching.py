@@ -1,7 +1,5 @@
 """Template matching: best tiles, speed-ups, shares of the passes, and where a transform overtakes sums of products."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

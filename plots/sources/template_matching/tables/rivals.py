@@ -1,7 +1,5 @@
 """Template matching by other libraries beside ours, all of one run (experiments.compare.rivals)."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from experiments.compare import rivals

@@ -1,8 +1,6 @@
 """Template matching: time, and time with transfers, of each implementation by template, area of shifts and number of templates, with
 the numbers of the paper of the sliding window beside ours."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any

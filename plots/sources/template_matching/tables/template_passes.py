@@ -1,7 +1,5 @@
 """Shares of the passes of template matching in the time of a call: averages, denominators, numerators."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from plots.metrics import si_time

@@ -1,7 +1,5 @@
 """What scores of templates cost beside plain sums of products: the fastest variant of each on the same problem, and their ratio."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from plots import style, tidy

@@ -1,7 +1,5 @@
 """Earthquakes that were planted in real noise: one of them, its scores, and which were detected by amplitude."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Time series: the sweeps of experiments/time_series/figures.toml, and which kind of algorithm is fastest by samples and templates."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Outputs that variants in tf32 and half precision lose, by the amplitude of the samples (series-amplitudes)."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from plots import real, style, tidy

@@ -1,7 +1,5 @@
 """Matched filters: days of data a second, from rows, and what was detected in real noise, from artifacts."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from plots import real, style, tidy

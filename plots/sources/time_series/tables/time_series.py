@@ -3,8 +3,6 @@
 FP32 grade is fp32, and 3xtf32, which is held to the bounds of fp32. It never shares a line with tf32 or fp16.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
