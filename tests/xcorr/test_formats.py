@@ -250,6 +250,20 @@ def test_traces_of_mseed(mseed, monkeypatch):
     assert "bytes of memory" in told(mseed(vertical))
 
 
+def test_a_file_that_obspy_wrote(tmp_path):
+    """Real miniSEED, where ObsPy is installed; the other tests have a stand-in."""
+    obspy = pytest.importorskip("obspy")
+    traces = {"EHZ": np.arange(3000, dtype=np.int32) ** 2 % 977, "EHN": np.linspace(0, 1, 700)}
+    stream = obspy.Stream(
+        obspy.Trace(data, {"network": "BW", "station": "RJOB", "channel": channel}) for channel, data in traces.items()
+    )
+    stream.write(str(tmp_path / "a.mseed"), format="MSEED")
+    for channel, data in traces.items():
+        got = read(f"{tmp_path / 'a.mseed'}:BW.RJOB..{channel}")
+        assert got.dtype == data.dtype
+        np.testing.assert_array_equal(got, data[np.newaxis])
+
+
 def test_without_obspy_a_line_says_how_to_get_it(mseed, monkeypatch):
     path = mseed()
     monkeypatch.setitem(sys.modules, "obspy", None)
