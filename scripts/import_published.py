@@ -17,12 +17,12 @@ sys.dont_write_bytecode = True
 sys.path[0] = str(ROOT)
 try:
     from experiments.published.importing import main
-except ModuleNotFoundError as error:
+except ImportError as error:  # a module is missing, or the system has an older one
     words = shlex.split(CHOICE.read_text()) if CHOICE.exists() else []
     found = [word.partition("=")[2] for word in words if word.startswith("XCORR_PYTHON=")]
     python = (found or [os.environ.get("XCORR_PYTHON", "")])[-1]
     if not python or python == sys.executable:
-        print(f"error: Python module {error.name}: missing; run ./scripts/setup.sh", file=sys.stderr)
+        print(f"error: Python module {error.name}: missing or too old; run ./scripts/setup.sh", file=sys.stderr)
         sys.exit(2)
     os.execv(python, [python, __file__, *sys.argv[1:]])
 

@@ -1,7 +1,7 @@
 // The line kernel of the ISS paper (section 4.3, Listing 1, Fig. 8). A block has two lines of the
-// image in shared memory, y0 and y1 = y0 + Y0. A thread sums their products for its shift X0 and
-// adds the sum to the output with one atomic addition. The grid is lines x Y0. Derived from
-// autocorr_cuda_simple.
+// image in shared memory, y0 and y1 = y0 + Y0. Y0 is the shift sy, X0 the shift sx. A thread sums
+// their products for its X0 and adds the sum to the output with one atomic addition. The grid is
+// lines x Y0. Derived from autocorr_cuda_simple.
 //
 // Beyond the paper: any R (chunks of shifts if a block has too few threads), lines of any length
 // (panels of 256 columns), several lines per block if there are fewer than 256 shifts, and mirrored
@@ -9,13 +9,13 @@
 // paper's.
 //
 // shifts_per_thread  neighbouring X0 per thread. With 1 a product needs one access to shared
-//                    memory, and a fourth of an access for the pixel at x. With 8 the right line slides
-//                    through registers: 64 products for 4 accesses of 16 bytes
+//                    memory, and a fourth of an access for the pixel at x. With 8 the right line
+//                    slides through registers: 64 products for 4 accesses of 16 bytes
 // sums               float: additions in float32. integer: the paper's exact additions of 32-bit
 //                    integers, for panels whose values are whole numbers with magnitudes of at most
 //                    255. The kernel tests every value that it loads, and adds other panels in
 //                    float32
-// lines_per_thread   lines that a thread sums before its addition: with more lines fewer additions
+// lines_per_thread   lines that a thread sums before its addition: more lines mean fewer additions
 //                    and fewer blocks
 //
 // Integers: products of 8-bit values and their sums over 256 columns are exact in float32.

@@ -66,7 +66,7 @@ __device__ __forceinline__ void add_panel(float* sums, const float* left, const 
   }
 }
 
-// Whether `value` can be a signed 8-bit grey value: a whole number with a magnitude of at most 255.
+// Whether `value` is a whole number from -255 to 255, as a grey value of 8 bits with a sign.
 __device__ __forceinline__ bool is_eight_bit(float value) {
   return value >= -255.0f && value <= 255.0f &&
          value == static_cast<float>(static_cast<int>(value));

@@ -1,16 +1,16 @@
-// Row streaming (section 4.2 of the ISS autocorrelation paper): derived from cpu_definition with
-// reordered loops: the innermost loop runs over consecutive sx. One vector of the right matrix,
-// multiplied by one left element in all lanes, adds a product to as many outputs as the vector has
-// lanes. The paper stops there. Here a block of outputs (kRows shifts sy x kVectors vectors of
-// shifts sx) also stays in registers during the walk over the overlap: each right vector serves
-// kRows products and each left element kVectors products. With AVX2 these are 12 multiply-adds for
-// 3 + 4 loads.
+// Row streaming, section 4.2 of the ISS paper (../autocorrelation/README.md). Derived from
+// cpu_definition with reordered loops: the innermost loop runs over consecutive sx. One vector of
+// the right matrix, multiplied by one left element in all lanes, adds a product to as many outputs
+// as the vector has lanes. The paper stops there. Here a block of outputs (kRows shifts sy x
+// kVectors vectors of shifts sx) also stays in registers during the walk over the overlap: each
+// right vector serves kRows products and each left element kVectors products. With AVX2 these are
+// 12 multiply-adds for 3 + 4 loads.
 //
 // Each right matrix is copied between columns of zeros (inside compute, by each thread into its
 // part of the workspace), and rows outside the left matrix are replaced by a row of zeros, so that
-// the inner loop has no branch. Products with these zeros are wasted: about (block rows + block
-// columns) / 2 for each side of an overlap. Columns are processed in blocks of kColumnBlock, so
-// that the rows in use stay in the L1 cache.
+// the inner loop has no branch. Products with these zeros are wasted: per output about half
+// the rows and half the columns of a block more than its overlap has. Columns are processed in
+// blocks of kColumnBlock, so that the rows in use stay in the L1 cache.
 //
 // In float32 a sum has at most kProductsOfASum products. These sums are added with compensation, so
 // that outputs of any length satisfy the bound of the check. SIMD: vector types of GCC and Clang,
@@ -20,11 +20,11 @@
 // With threads=all, tasks are blocks of sy of a pair, or whole pairs if there are many. The order
 // of the additions of an output is the same for any number of threads.
 // Fields: all but score `phase`, pair by pair in float64 (fields_by_correlation.hpp). ncc and zncc
-// stream six times. For boundary `circular` the right matrix is continued periodically, so that the
-// left matrix lies inside it at every shift.
-// Limits: an infinity or a NaN may reach outputs whose overlaps do not contain it, since it is
-// multiplied by the zeros of the border; with one output row the other rows of a block are unused.
-// Measured (AMD EPYC, Zen 3, one core, 128 x 128, fp32): 37 GFMA/s of at most 50.
+// need six correlations. For boundary `circular` the right matrix is continued periodically, so
+// that the left matrix lies inside it at every shift. Limits: an infinity or a NaN may reach
+// outputs whose overlaps do not contain it, since it is multiplied by the zeros of the border; with
+// one output row the other rows of a block are unused. Measured (AMD EPYC, Zen 3, one core, 128 x
+// 128, fp32): 37 GFMA/s of at most 50.
 #include <omp.h>
 
 #include <algorithm>

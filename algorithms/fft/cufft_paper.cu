@@ -12,16 +12,17 @@
 // right: the same work, with the sign of the definition.
 //
 // cuFFT may transform two matrices of a batch as the parts of one complex matrix. Then the smaller
-// matrix gets rounding errors in proportion to the larger. The paper's data, bytes, do not show
-// this. Here a kernel after the padding brings the norm of each matrix to 1 to 2 by a power of two,
-// and the product kernel multiplies by the inverse powers.
+// matrix gets rounding errors in proportion to the larger. The paper's data are bytes, whose
+// matrices have like norms, so it does not show there. Here a kernel after the padding brings the
+// norm of each matrix to 1 to 2 by a power of two, and the product kernel multiplies by the inverse
+// powers.
 //
 // Columns of a row: the phases forward, hadamard and inverse are marked, so that their columns hold
 // the paper's `fft`, and together with plan_us its `fft+plan`. The paper's timers exclude zero
 // padding, the quadrant swap, the division by the transform size and allocation. Here compute
-// includes padding and layout (swap, crop, division) as `rest`, because a caller needs them in
-// every call. Therefore compute_us is more than the paper's sum. plan_us excludes cuFFT's work
-// area, which the harness allocates.
+// includes padding, scaling of norms and layout (swap, crop, division) as `rest`, because a caller
+// needs them in every call. Therefore compute_us is more than the paper's sum. plan_us excludes
+// cuFFT's work area, which the harness allocates.
 //
 // Forms: all four, any shapes, any window (the transform is that of the full window); fp32. No
 // parameters. Limits: cuFFT is less exact where a padded length has a prime factor p above 127:
@@ -64,8 +65,8 @@ struct PaddedSide {
 };
 
 // Scales each matrix by the power of two that brings its norm to 1 to 2, and stores the inverse
-// power: 0 for a matrix of zeros. A norm that is infinite or NaN leaves the matrix as it is. A block
-// takes slots in a stride. y of the grid: lefts, rights.
+// power: 0 for a matrix of zeros. A norm that is infinite or NaN leaves the matrix as it is. A
+// block takes slots in a stride. y of the grid: lefts, rights.
 __global__ void __launch_bounds__(kScaleThreads) scale_kernel(PaddedSide left, PaddedSide right) {
   const PaddedSide side = blockIdx.y == 0 ? left : right;
   for (std::uint32_t slot = blockIdx.x; slot < side.slots; slot += gridDim.x) {

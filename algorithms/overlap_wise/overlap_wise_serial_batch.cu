@@ -1,11 +1,11 @@
 // Overlap-wise as the paper measured it (the baseline of its section 5; `naive_original` of the
-// replication package), kept to reproduce the paper's ratios. One thread computes one output, in
+// artifact), kept to reproduce the paper's ratios. One thread computes one output, in
 // blocks of 16 x 16. With several right matrices a thread computes their outputs one after the
 // other, so that the time grows with their number even while most of the GPU idles.
 //
 // n-to-m and n-to-mn spread one kernel per left matrix over eight streams. Events start the streams
-// after the caller's stream and join them with it (the replication package synchronises the device
-// on the host). Limits: at most 2^31 - 1 rows, columns and pairs.
+// after the caller's stream and join them with it (the artifact synchronises the device on the
+// host). Limits: at most 2^31 - 1 rows, columns and pairs.
 #include "algorithms/blocks/pairs.hpp"
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/blocks/streams.hpp"

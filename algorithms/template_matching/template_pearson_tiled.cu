@@ -8,8 +8,8 @@
 // the paper does that once per session.
 //
 // Differences from the paper: averages are summed in float64, and all passes read the frame less
-// its mean, so that an offset costs no digits. Tiles are not compiled for a problem. One launch
-// covers all areas of shifts; the paper needs several launches.
+// a pivot of the area, so that an offset costs no digits. Tiles are not compiled for a problem. One
+// launch covers all areas of shifts; the paper needs several launches.
 //
 // template_tile is the rows x columns of a tile; those at the right and bottom end are smaller.
 // shifts_per_block is the max threads of a block: rows of up to 32 neighbouring shifts. Limits: the

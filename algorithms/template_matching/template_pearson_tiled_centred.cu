@@ -1,7 +1,8 @@
 // template_pearson_tiled with one pass fewer: the mean of a window cancels in the numerator, since
-// the deviations of a template from its mean add up to 0. Any pivot will do, here a median of some
-// values that the block reads. One pass makes sums and sums of squares of the windows, in float64,
-// from which denominators follow. Parameters and limits: those of template_pearson_tiled.
+// the deviations of a template from its mean add up to 0. The frame is read less a pivot, a median
+// of values of the area; any pivot gives the same numerator. One pass makes sums and sums of
+// squares of the windows, in float64, from which denominators follow. Parameters and limits: those
+// of template_pearson_tiled.
 #include "algorithms/template_matching/pearson_plan.hpp"
 #include "harness/variant.hpp"
 

@@ -15,8 +15,8 @@ inline constexpr int kChunk = 4;  // floats per access, and left columns per ste
 struct alignas(sizeof(float) * kChunk) Chunk {
   float at[kChunk];
 };
-__device__ __forceinline__ Chunk load_chunk(const float* shared) {
-  return *reinterpret_cast<const Chunk*>(shared);
+__device__ __forceinline__ Chunk load_chunk(const float* at) {
+  return *reinterpret_cast<const Chunk*>(at);
 }
 __host__ __device__ constexpr int chunk_down(int x) { return x & ~(kChunk - 1); }
 __host__ __device__ constexpr int chunk_up(int x) { return chunk_down(x + kChunk - 1); }

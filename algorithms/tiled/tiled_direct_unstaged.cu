@@ -32,7 +32,7 @@ struct Tiles : Extents {
   int sx_base = 0;    // shift of the first column of tiles
   int tile_rows = 0;  // in the window
   Divider tile_cols;
-  int rights_back = 0;  // n-to-m: the rights start again for each left
+  int rights_back = 0;  // the right of pair p of left l is p - l * rights_back
 };
 
 __device__ __forceinline__ Chunk load_or_zero(const float* address, bool exists) {

@@ -11,9 +11,9 @@
 // from zero and is added to the sums after multiplication by the inverses of both factors, which
 // needs a second set of registers.
 //
-// Parameters: those of timeseries_tf32. Limits: compute capability 8.0; products of two blocks'
-// largest inputs below 2^-100 may become 0, and above 2^120 infinite; an infinity or a NaN may
-// reach outputs up to 30 shifts away from those whose windows contain it.
+// Parameters: those of timeseries_tf32. Limits: compute capability 8.0. If the product of the
+// largest inputs of two blocks is below 2^-100 their sums may become 0, above 2^120 infinite. An
+// infinity or a NaN may reach outputs up to 30 shifts away from those whose windows contain it.
 #include <bit>
 
 #include "algorithms/blocks/float_order.hpp"

@@ -4,8 +4,8 @@
 // problem of few outputs fills the GPU. Nothing is reused, and each product needs two loads.
 // Therefore warp_shuffle is faster for large problems.
 //
-// overlaps_per_block is the number of warps of a block: few warps spread evenly over the SMs, more
-// warps need fewer blocks.
+// overlaps_per_block is the number of warps of a block: blocks of few warps spread evenly over the
+// SMs, blocks of more warps are fewer.
 // Limits: at most 2^30 rows or columns of a matrix, 2^31 - 1 pairs, and 2^31 - 1 outputs of a pair.
 // Measured (H200, 8:8 n-to-m, 64 x 64): 14 instructions for each FMA, two of them loads. They are
 // issued in 63 % of the cycles; the L1 pipe is busy in 66 %, the FMA pipe in 29 %.

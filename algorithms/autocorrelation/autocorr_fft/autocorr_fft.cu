@@ -17,6 +17,7 @@
 // and the largest sx at most 12,800; for larger problems see cufft. An infinity or a NaN may reach
 // outputs whose overlaps do not contain it.
 #include "algorithms/autocorrelation/autocorr_fft/kernels.hpp"
+#include "algorithms/autocorrelation/autocorr_fft/tuning.hpp"
 #include "algorithms/blocks/padding.hpp"
 #include "algorithms/blocks/points.hpp"
 #include "algorithms/blocks/workspace.hpp"
@@ -61,8 +62,8 @@ class FftPlan final : public DevicePlan<float> {
         tasks_(tasks_of(request)),
         at_(tasks_, problem_.lefts, Workspace(request.workspace)),
         kernel_(find_kernel<ColumnKernel>(XCORR_ID, {tasks_.columns})),
-        row_threads_(threads(tasks_.x, 1, kMostRowThreads)),
-        column_threads_(threads(tasks_.y, tasks_.columns, kMostColumnThreads)) {
+        row_threads_(threads(tasks_.x, 1, AutocorrFftTuning::kMostRowThreads)),
+        column_threads_(threads(tasks_.y, tasks_.columns, AutocorrFftTuning::kMostColumnThreads)) {
     store_roots_of(tasks_.x.length, at_.roots_x, request.stream);
     store_roots_of(tasks_.y.length, at_.roots_y, request.stream);
   }

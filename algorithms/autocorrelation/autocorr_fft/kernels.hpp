@@ -5,15 +5,12 @@
 #pragma once
 
 #include "algorithms/autocorrelation/autocorr_fft/passes.hpp"
+#include "algorithms/autocorrelation/autocorr_fft/tuning.hpp"
 #include "algorithms/autocorrelation/mirrored_rows.hpp"
 #include "algorithms/blocks/padding.hpp"
 #include "algorithms/blocks/plan.hpp"
 
 namespace xcorr::autocorrelation {
-
-inline constexpr int kMostRowThreads = 256, kMostColumnThreads = 640;
-// With this bound the compiler uses 64 registers, and an SM holds two blocks of 512 threads.
-inline constexpr int kColumnBound = 1024;
 
 // Launch parameters of a problem. A tile is `columns` neighbouring columns of the half spectrum;
 // the spectra of a tile are contiguous, row after row, since one block reads them.
@@ -68,7 +65,8 @@ __device__ __forceinline__ Complex part_of_pair(Complex z, Complex w, bool secon
 
 // A block transforms two rows of an image, as real and imaginary part of one transform, and stores
 // their half spectra.
-static __global__ void __launch_bounds__(kMostRowThreads, 4)
+static __global__ void __launch_bounds__(AutocorrFftTuning::kMostRowThreads,
+                                         AutocorrFftTuning::kForwardBlocks)
     autocorr_fft_rows(FftTasks q, const Complex* __restrict__ roots,
                       const float* __restrict__ images, Complex* __restrict__ spectra) {
   wait_for_previous();
@@ -110,7 +108,7 @@ static __global__ void __launch_bounds__(kMostRowThreads, 4)
 // transform. It writes the computed rows of shifts. A squared magnitude is real, so that two
 // columns are transformed back as one complex column.
 template <int kColumns>
-__global__ void __launch_bounds__(kColumnBound)
+__global__ void __launch_bounds__(AutocorrFftTuning::kColumnBound)
     autocorr_fft_columns(FftTasks q, const Complex* __restrict__ roots, const Complex* spectra,
                          Complex* __restrict__ products) {
   constexpr int kPairs = kColumns / 2;
@@ -156,7 +154,8 @@ __global__ void __launch_bounds__(kColumnBound)
 
 // A block transforms two rows of shifts back, as real and imaginary part of one transform, and
 // stores the output.
-static __global__ void __launch_bounds__(kMostRowThreads, 2)
+static __global__ void __launch_bounds__(AutocorrFftTuning::kMostRowThreads,
+                                         AutocorrFftTuning::kInverseBlocks)
     autocorr_fft_rows_back(FftTasks q, const Complex* __restrict__ roots, const Complex* products,
                            float* __restrict__ out) {
   wait_for_previous();

@@ -9,12 +9,10 @@
 
 #include "algorithms/blocks/block_sum.hpp"
 #include "algorithms/device/cuda.hpp"
+#include "algorithms/fft/cufft/tuning.hpp"
 #include "algorithms/fft/layout.hpp"
 
 namespace xcorr::fft {
-
-constexpr int kScoreThreads = 256;
-constexpr Index kMostScoreBlocks = small_if_emulated(Index{1} << 16, 3);  // along x
 
 // Padded images of the inputs, one matrix per slot.
 template <typename T>
@@ -31,7 +29,7 @@ struct PaddedInputs {
 // norms[slot] is the norm of the result. For a matrix of equal elements it is 0: the rounding error
 // of the mean is far below the last place of an element.
 template <typename T>
-__global__ void __launch_bounds__(kScoreThreads)
+__global__ void __launch_bounds__(CufftTuning::kScoreThreads)
     remove_means_kernel(PaddedInputs<T> of, double* norms) {
   for (Index slot = blockIdx.x; slot < of.slots; slot += gridDim.x) {
     const Shape shape = slot < of.left_slots ? of.left : of.right;
@@ -41,18 +39,19 @@ __global__ void __launch_bounds__(kScoreThreads)
     };
     const double size = static_cast<double>(shape.size());
     double mean = 0, rest = 0, squares = 0;
-    for (Index i = threadIdx.x; i < shape.size(); i += kScoreThreads) mean += element(i);
-    mean = sum_over_block<kScoreThreads>(mean) / size;
-    for (Index i = threadIdx.x; i < shape.size(); i += kScoreThreads) {
+    for (Index i = threadIdx.x; i < shape.size(); i += CufftTuning::kScoreThreads)
+      mean += element(i);
+    mean = sum_over_block<CufftTuning::kScoreThreads>(mean) / size;
+    for (Index i = threadIdx.x; i < shape.size(); i += CufftTuning::kScoreThreads) {
       const double value = element(i) - mean;
       rest += value;
       squares += value * value;
     }
-    rest = sum_over_block<kScoreThreads>(rest) / size;
-    squares = sum_over_block<kScoreThreads>(squares) - rest * rest * size;
+    rest = sum_over_block<CufftTuning::kScoreThreads>(rest) / size;
+    squares = sum_over_block<CufftTuning::kScoreThreads>(squares) - rest * rest * size;
     const double least = 0x1p-70 * mean;
     const bool constant = squares <= least * least * size;
-    for (Index i = threadIdx.x; i < shape.size(); i += kScoreThreads) {
+    for (Index i = threadIdx.x; i < shape.size(); i += CufftTuning::kScoreThreads) {
       T& value = element(i);
       value = constant ? T(0) : static_cast<T>((value - mean) - rest);
     }
@@ -66,8 +65,9 @@ inline Index matrix_norms(const FftGeometry& g) { return g.input_slots(); }
 template <typename T>
 void remove_means(const FftGeometry& g, T* images, double* norms, void* stream) {
   const PaddedInputs<T> of{images, g.in, g.parts(), g.input_slots(), g.left_slots, g.left, g.right};
-  launch(remove_means_kernel<T>, dim3(static_cast<unsigned>(std::min(of.slots, kMostScoreBlocks))),
-         dim3(kScoreThreads), 0, stream, of, norms);
+  launch(remove_means_kernel<T>,
+         dim3(static_cast<unsigned>(std::min(of.slots, CufftTuning::kMostScoreBlocks))),
+         dim3(CufftTuning::kScoreThreads), 0, stream, of, norms);
 }
 
 // Spectra of a chunk as in Hadamard: `runs` runs (one per left spectrum) of `items` valid slots
@@ -94,14 +94,15 @@ struct PhaseArguments {
 // blocks per SM a thread has 64 registers; for sm_80 the compiler stops at 48 without this limit,
 // and spills.
 template <typename T>
-__global__ void __launch_bounds__(kScoreThreads, 4) phase_kernel(PhaseArguments<T> a) {
+__global__ void __launch_bounds__(CufftTuning::kScoreThreads, CufftTuning::kPhaseBlocks)
+    phase_kernel(PhaseArguments<T> a) {
   for (Index slot = blockIdx.y; slot < a.slots; slot += gridDim.y) {
     const Index run = slot / a.run, item = slot % a.run;
     if (run >= a.runs || item >= a.items) continue;
     const Index of_right = a.shared_rights ? item : slot;
     const double floor = a.floor * (a.left_norms[run] * a.right_norms[of_right]);
-    for (Index i = static_cast<Index>(blockIdx.x) * kScoreThreads + threadIdx.x;
-         i < a.rows * a.cols; i += static_cast<Index>(gridDim.x) * kScoreThreads) {
+    for (Index i = static_cast<Index>(blockIdx.x) * CufftTuning::kScoreThreads + threadIdx.x;
+         i < a.rows * a.cols; i += static_cast<Index>(gridDim.x) * CufftTuning::kScoreThreads) {
       const Index at = i / a.cols * a.pitch + i % a.cols;
       const auto left = a.left[run * a.spectrum + at], right = a.right[of_right * a.spectrum + at];
       const double lx = left.at[0], ly = left.at[1], rx = right.at[0], ry = right.at[1];
@@ -144,9 +145,10 @@ void phase_products(const FftGeometry& g, const void* left, const void* right,
   a.floor = phase_floor(static_cast<double>(g.rows * g.cols));
   a.scale = 1 / static_cast<double>(g.rows * g.cols);
   const auto slots = static_cast<unsigned>(std::min<Index>(a.slots, kGridLimitYZ));
-  const Index blocks = std::min(ceil_div<Index>(a.rows * a.cols, kScoreThreads), kMostScoreBlocks);
-  launch(phase_kernel<T>, dim3(static_cast<unsigned>(blocks), slots), dim3(kScoreThreads), 0,
-         stream, a);
+  const Index blocks = std::min(ceil_div<Index>(a.rows * a.cols, CufftTuning::kScoreThreads),
+                                CufftTuning::kMostScoreBlocks);
+  launch(phase_kernel<T>, dim3(static_cast<unsigned>(blocks), slots),
+         dim3(CufftTuning::kScoreThreads), 0, stream, a);
 }
 
 }  // namespace xcorr::fft

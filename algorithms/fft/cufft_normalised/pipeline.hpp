@@ -12,6 +12,7 @@
 #include "algorithms/fft/cufft_normalised/columns.hpp"
 #include "algorithms/fft/cufft_normalised/definition.hpp"
 #include "algorithms/fft/cufft_normalised/largest_counts.hpp"
+#include "algorithms/fft/cufft_normalised/tuning.hpp"
 
 namespace xcorr::fft {
 
@@ -39,9 +40,6 @@ auto with_sums(const Fields& fields, Use&& use) {
       return of.template operator()<Masks::none>();
   }
 }
-
-// Max blocks of kernels whose blocks or warps process items in a stride.
-constexpr Index kMostBlocks = small_if_emulated(1024, 3);
 
 // Blocks that keep a GPU busy while sums of parts of matrices are computed.
 constexpr Index kEnoughParts = small_if_emulated(1056, 4);
@@ -109,8 +107,7 @@ struct NormalisedLayout {
     tiles_across = device::ceil_div<Index>(across.count, warp::kSize);
     tiles = tiles_across * device::ceil_div<Index>(down.count, kScoreWarps);
     // Several pairs per thread, as long as there are enough threads.
-    constexpr Index kEnoughBlocks = small_if_emulated(1056, 2);
-    of_thread = std::clamp<Index>(tiles * chunk / kEnoughBlocks, 1, kMostScorePairs);
+    of_thread = std::clamp<Index>(tiles * chunk / kEnoughScoreBlocks, 1, kMostScorePairs);
     const Index notes_of_group = Index{down.each} * across.each * tiles * kScoreWarps;
     notes_count = device::ceil_div(chunk, of_thread) * notes_of_group;
     maximum_count = owners * owner_parts;
@@ -360,9 +357,8 @@ void correlate_normalised_as(const NormalisedLayout& at, const NormalisedMemory&
                                scale,
                                uncertain};
       // A thread processes several groups of pairs if there are enough threads.
-      constexpr Index kEnoughBlocks = small_if_emulated(2048, 2);
       const Index bin_blocks = device::ceil_div<Index>(at.rows * half, kScoreThreads);
-      const Index runs = std::clamp<Index>(kEnoughBlocks / bin_blocks, 1, groups);
+      const Index runs = std::clamp<Index>(kEnoughProductBlocks / bin_blocks, 1, groups);
       launch(products_kernel<S>, dim3(static_cast<unsigned>(bin_blocks), device::grid_extent(runs)),
              dim3(kScoreThreads), 0, call.stream, m);
       call.phase("inverse");

@@ -21,13 +21,11 @@
 
 #include "algorithms/blocks/divide.hpp"
 #include "algorithms/device/cuda.hpp"
+#include "algorithms/fft/cufft_normalised/tuning.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::fft {
 
-constexpr int kPlaneWarps = 8, kPlaneThreads = kPlaneWarps * warp::kSize;
-// Max blocks that share a matrix.
-constexpr Index kMostMatrixParts = small_if_emulated(64, 3);
 // Columns that the integral image of a block has at once; columns per lane.
 constexpr int kScanCols = 128, kScanRun = kScanCols / warp::kSize;
 // A band is a multiple of kPlaneWarps rows.

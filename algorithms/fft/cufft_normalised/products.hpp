@@ -15,6 +15,7 @@
 #include "algorithms/blocks/divide.hpp"
 #include "algorithms/blocks/pairs.hpp"
 #include "algorithms/fft/cufft_normalised/planes.hpp"
+#include "algorithms/fft/cufft_normalised/tuning.hpp"
 
 namespace xcorr::fft {
 
@@ -56,9 +57,6 @@ struct SumList {
   static constexpr int kPairs = kNumber % 2 == 0 ? 1 : 2;
   static constexpr int kSlots = kPairs * kNumber / 2;
 };
-
-constexpr int kScoreWarps = 8, kScoreThreads = kScoreWarps * warp::kSize;
-constexpr Index kMostOwnerParts = small_if_emulated(32, 3);
 
 struct alignas(8) Bin {
   float re, im;

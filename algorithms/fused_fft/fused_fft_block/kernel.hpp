@@ -5,13 +5,11 @@
 #include "algorithms/blocks/divide.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/block_tile.hpp"
+#include "algorithms/fused_fft/fused_fft_block/tuning.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::fused_fft {
-
-// Resident blocks per SM that the launch bounds ask for.
-constexpr int resident(int n) { return n <= 64 ? 8 : n <= 96 ? 4 : n <= 128 ? 3 : 1; }
 
 struct BlockArguments : FusedProblem {
   Complex* spectra;                    // in the workspace: [lefts], then [rights]
@@ -22,7 +20,7 @@ struct BlockArguments : FusedProblem {
 };
 
 template <int kN, Work kWork>
-__global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN))
+__global__ void __launch_bounds__(32 * BlockTile<kN>::warps, BlockTuning::blocks(kN))
     fused_kernel(BlockArguments a) {
   using T = BlockTile<kN>;
   using L = typename T::L;

@@ -2,6 +2,7 @@
 // to global memory. ../row_results.hpp has the other results.
 #pragma once
 
+#include "algorithms/fused_fft/fused_fft_block_peak/tuning.hpp"
 #include "algorithms/fused_fft/fused_fft_block_peak/upsample.hpp"
 #include "algorithms/fused_fft/row_results.hpp"
 #include "algorithms/fused_fft/surface_rows.hpp"
@@ -9,20 +10,15 @@
 
 namespace xcorr::fused_fft {
 
-// Warps per block: one per unit of columns. At 192 there are 24: each warp then has two of the 48
-// units of rows, and a thread gets more registers.
-template <int kN>
-inline constexpr int kPeakWarps = kN == 192 ? 24 : BlockTile<kN>::warps;
-
 // Shared memory of the epilogue.
 template <int kN>
 struct PeakScratch {
   static constexpr int kParts = ceil_div(kN, 32);
-  static_assert(kParts <= kPeakWarps<kN> && kPeakWarps<kN> <= 32);
+  static_assert(kParts <= BlockPeakTuning::kWarps<kN> && BlockPeakTuning::kWarps<kN> <= 32);
   float tops[kN];                  // the largest output of each row of the window
   float firsts[ceil_div(kN, 32)];  // largest local maximum of each part of 32 columns of one row
-  float seconds[kPeakWarps<kN>];   // the largest local maximum that each warp has found
-  std::uint32_t broken[kPeakWarps<kN>];
+  float seconds[BlockPeakTuning::kWarps<kN>];  // the largest local maximum that each warp has found
+  std::uint32_t broken[BlockPeakTuning::kWarps<kN>];
   TeamScratch team;
   std::uint32_t pair;  // the pair that the block processes
 };
@@ -64,7 +60,7 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
   // Opaque to the compiler, so that it computes nothing before the passes, which need the
   // registers.
   const int thread = opaque(static_cast<int>(threadIdx.x));
-  const WarpPlace my{thread / warp::kSize, kPeakWarps<kN>, thread % warp::kSize};
+  const WarpPlace my{thread / warp::kSize, BlockPeakTuning::kWarps<kN>, thread % warp::kSize};
   // Every warp finds the peak. A lane has one value of each part of 32; the loads of all parts
   // overlap.
   constexpr int kParts = PeakScratch<kN>::kParts;
@@ -133,7 +129,7 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
   float before = 0, after = 0;
   int equal = 2;  // length of a plateau
   if (writes) {
-    broken = my.lane < kPeakWarps<kN> && scratch.broken[my.lane] != 0;
+    broken = my.lane < BlockPeakTuning::kWarps<kN> && scratch.broken[my.lane] != 0;
     const bool is_y = my.lane == 0;
     has_before = (is_y ? peak_y : peak_x) > 0;
     has_after = (is_y ? peak_y + 1 < s.rows : peak_x + 1 < s.cols);
@@ -148,8 +144,8 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
   block::barrier();
   if (writes) {
     broken = warp::any(broken);
-    const float of_warps =
-        largest_of_lanes(my.lane < kPeakWarps<kN> ? scratch.seconds[my.lane] : no_number());
+    const float of_warps = largest_of_lanes(
+        my.lane < BlockPeakTuning::kWarps<kN> ? scratch.seconds[my.lane] : no_number());
     AxisFit fit = fit_along(before, largest, after, has_before, has_after, request.sub_pixel);
     if (is_on_plateau(fit, largest, after)) fit.sub = centre_of_plateau(equal);
     const float sub_sx = warp::shuffle(fit.sub, 1);
@@ -176,9 +172,9 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
   }
   if (request.sub_pixel != SubPixel::upsample || !exists) return;
   // All warps take the same branch.
-  if (warp::any(my.lane < kPeakWarps<kN> && scratch.broken[my.lane] != 0)) return;
+  if (warp::any(my.lane < BlockPeakTuning::kWarps<kN> && scratch.broken[my.lane] != 0)) return;
   interpolate_peak(s, upsample, peak_y, peak_x,
-                   BlockTeam{my.lane, my.warp, kPeakWarps<kN>, &scratch.team},
+                   BlockTeam{my.lane, my.warp, BlockPeakTuning::kWarps<kN>, &scratch.team},
                    reinterpret_cast<float*>(&scratch + 1), to);
 }
 
@@ -187,14 +183,14 @@ template <int kN>
 __device__ __forceinline__ void write_rows_result(const TileSurface<kN>& s,
                                                   PeakScratch<kN>& scratch,
                                                   const ResultRequest& request, Index pair) {
-  static_assert(kN <= 32 * kPeakWarps<kN>);
+  static_assert(kN <= 32 * BlockPeakTuning::kWarps<kN>);
   // Opaque to the compiler, so that it computes nothing before the passes, which need the
   // registers.
   const int thread = opaque(static_cast<int>(threadIdx.x));
   const int lane = thread % warp::kSize, warp = thread / warp::kSize;
-  const int y = warp + kPeakWarps<kN> * lane;
-  const bool broken = warp::any(lane < kPeakWarps<kN> && scratch.broken[lane] != 0);
-  write_result(s, BlockTeam{lane, warp, kPeakWarps<kN>, &scratch.team}, y,
+  const int y = warp + BlockPeakTuning::kWarps<kN> * lane;
+  const bool broken = warp::any(lane < BlockPeakTuning::kWarps<kN> && scratch.broken[lane] != 0);
+  write_result(s, BlockTeam{lane, warp, BlockPeakTuning::kWarps<kN>, &scratch.team}, y,
                y < s.rows ? scratch.tops[y] : no_number(), !broken, 1.0f, request, pair);
 }
 

@@ -39,6 +39,7 @@
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_block_peak/gather.hpp"
 #include "algorithms/fused_fft/fused_fft_block_peak/kernel.hpp"
+#include "algorithms/fused_fft/fused_fft_block_peak/tuning.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "harness/variant.hpp"
@@ -137,7 +138,7 @@ class PeakPlan final : public DevicePlan<float> {
 
  private:
   using Kernel = void (*)(PeakArguments);
-  static constexpr unsigned kThreads = 32 * kPeakWarps<kN>;
+  static constexpr unsigned kThreads = 32 * BlockPeakTuning::kWarps<kN>;
 
   static Kernel kernel_of(const Problem& q) {
     if (q.form == Form::n_to_m) {

@@ -10,6 +10,7 @@
 #include "algorithms/blocks/float_order.hpp"
 #include "algorithms/blocks/workspace.hpp"
 #include "algorithms/device/launch.hpp"
+#include "algorithms/fused_fft/fused_fft_block_peak/tuning.hpp"
 #include "algorithms/fused_fft/pair_columns.hpp"
 #include "algorithms/fused_fft/pair_scale.hpp"
 #include "algorithms/fused_fft/phase.hpp"
@@ -19,7 +20,6 @@ namespace xcorr::fused_fft {
 
 // A thread keeps this many elements in registers, and reads what exceeds them again in each pass.
 inline constexpr int kGatherHeld = 16;
-inline constexpr int kGatherMostThreads = static_cast<int>(small_if_emulated(1024, 64));
 
 // The matrices of one side.
 struct GatherSide {
@@ -62,7 +62,8 @@ struct Gather {
   unsigned threads() const {
     const int size = std::max(left.size, right.size);
     const int warps = ceil_div(size, kGatherHeld * warp::kSize);
-    return static_cast<unsigned>(std::clamp(warps * warp::kSize, 64, kGatherMostThreads));
+    return static_cast<unsigned>(
+        std::clamp(warps * warp::kSize, 64, BlockPeakTuning::kGatherMostThreads));
   }
   // The inputs of a call.
   void set(const Call& call, const Arrays<float>& arrays) {
@@ -97,8 +98,9 @@ static __device__ __forceinline__ float over_gather_block(float of_this_warp, fl
 // One block per matrix. It subtracts the first element, then the mean, then what rounding has left
 // of the mean. So an offset of the data costs no digits, and nothing remains if all elements are
 // equal.
-static __global__ void __launch_bounds__(kGatherMostThreads) gather_kernel(Gather a) {
-  XCORR_SHARED(float, of_warp, kGatherMostThreads / warp::kSize);
+static __global__ void __launch_bounds__(BlockPeakTuning::kGatherMostThreads)
+    gather_kernel(Gather a) {
+  XCORR_SHARED(float, of_warp, BlockPeakTuning::kGatherMostThreads / warp::kSize);
   const auto sum_of_block = [&](float value) {
     return over_gather_block(warp::reduce_add(value), of_warp,
                              [](float x, float y) { return x + y; });

@@ -6,17 +6,13 @@
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/block_tile.hpp"
 #include "algorithms/fused_fft/fused_fft_block_peak/epilogue.hpp"
+#include "algorithms/fused_fft/fused_fft_block_peak/tuning.hpp"
 #include "algorithms/fused_fft/phase.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/surface_rows.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::fused_fft {
-
-// Resident blocks per SM that the launch bounds ask for.
-constexpr int peak_blocks(int n, bool phase) {
-  return n <= 48 ? 8 : n <= 64 ? 7 - phase : n <= 96 ? 4 : n <= 128 ? 2 : 1;
-}
 
 struct PeakArguments : FusedProblem {
   Complex* spectra;     // in the workspace: [lefts], then [rights]
@@ -42,7 +38,8 @@ struct PeakShared {
 };
 
 template <int kN, Work kWork, bool kPhase>
-__global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
+__global__ void __launch_bounds__(32 * BlockPeakTuning::kWarps<kN>,
+                                  BlockPeakTuning::blocks(kN, kPhase))
     peak_kernel(PeakArguments a) {
   using T = BlockTile<kN>;
   using L = typename T::L;
@@ -52,7 +49,7 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
   Complex* const in_tile = twiddles + PeakShared<kN>::tile;
   auto& scratch = *reinterpret_cast<PeakScratch<kN>*>(twiddles + PeakShared<kN>::scratch);
   const int thread = static_cast<int>(threadIdx.x);
-  for (int i = thread; i < kN; i += 32 * kPeakWarps<kN>) twiddles[i] = a.roots[i];
+  for (int i = thread; i < kN; i += 32 * BlockPeakTuning::kWarps<kN>) twiddles[i] = a.roots[i];
   wait_for_previous();
   // The other kernels fill the device and do not call let_next_start().
   if constexpr (kWork == Work::spectra) {
@@ -66,7 +63,7 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
     // Opaque to the compiler, so that it computes no address before the loop: that would take
     // registers which the passes need.
     const int place = opaque(thread);
-    const WarpPlace my{place / 32, kPeakWarps<kN>, place % 32};
+    const WarpPlace my{place / 32, BlockPeakTuning::kWarps<kN>, place % 32};
     const BlockTransform<kN> tile(in_tile, twiddles, my);
     if constexpr (kWork == Work::spectra) {
       const bool is_left = p < a.lefts;

@@ -36,6 +36,7 @@
 
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/kernel.hpp"
+#include "algorithms/fused_fft/fused_fft_grid/tuning.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "harness/variant.hpp"
 
@@ -143,9 +144,10 @@ class GridPlan final : public DevicePlan<float> {
 
     // One group for each task. Every SM gets one group before any SM gets two.
     const Index bytes = static_cast<Index>(sizeof(Complex)) * a_.shared_of_group;
-    const Index fit = std::min(kMostThreads / threads, static_cast<int>(shared_limit() / bytes));
+    const Index fit =
+        std::min(GridTuning::kMostThreads / threads, static_cast<int>(shared_limit() / bytes));
     const Index most_groups = std::clamp<Index>(fit, 1, kMostGroups);
-    const Index processors = resident(kMostThreads, 0);
+    const Index processors = resident(GridTuning::kMostThreads, 0);
     const Index groups = ceil_div<Index>(nx / 2 + 1, point.columns);
     const Index chunks = std::clamp<Index>(processors * most_groups / (q.lefts * groups), 1, m);
     a_.chunk = number(ceil_div(m, chunks));

@@ -6,12 +6,12 @@
 #include "algorithms/fused_fft/fused_fft_grid/exchange.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/rows.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/three_pass.hpp"
+#include "algorithms/fused_fft/fused_fft_grid/tuning.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 
 namespace xcorr::fused_fft {
 
 using AxisLengths = Lengths<64, 96, 128, 192, 256, 384, 512>;
-inline constexpr int kMostThreads = 512;  // per block: 128 registers per thread
 
 // Calls f(ThreeRadices of length n).
 template <int kFirst, int... kRest, typename F>
@@ -26,7 +26,8 @@ enum class Phases { all, rows, columns, inverse };
 
 // All phases, or one phase if phases are timed separately.
 template <bool kFlow>
-__global__ void __launch_bounds__(kMostThreads, 1) grid_kernel(GridArguments a, Phases phases) {
+__global__ void __launch_bounds__(GridTuning::kMostThreads, GridTuning::kBlocks)
+    grid_kernel(GridArguments a, Phases phases) {
   const BlockGroup group(a.log_threads);
   const bool all = phases == Phases::all;
   const auto end_phase = [&](int number) {

@@ -27,9 +27,6 @@ struct LanesArguments : FusedProblem {
 };
 
 template <typename T>
-constexpr int kBlocks = T::values > 16 ? 3 : 4;  // per SM: 32 or 24 warps
-
-template <typename T>
 __device__ __forceinline__ void table_of(Complex* to, const LanesArguments& a, int axis) {
   T::store_twiddles(to, a.roots + (2 + axis) * kRootTable, static_cast<int>(threadIdx.x),
                     static_cast<int>(blockDim.x));

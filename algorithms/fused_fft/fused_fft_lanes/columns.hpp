@@ -6,6 +6,7 @@
 
 #include "algorithms/fused_fft/fused_fft_lanes/arguments.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/transforms.hpp"
+#include "algorithms/fused_fft/fused_fft_lanes/tuning.hpp"
 
 namespace xcorr::fused_fft {
 
@@ -43,7 +44,8 @@ __device__ __forceinline__ void store_left(const Complex (&v)[Y::values], Comple
 
 // Spectra for n-to-m; they overwrite the images.
 template <typename Y>
-__global__ void __launch_bounds__(kBlockThreads, kBlocks<Y>) spectra_kernel(LanesArguments a) {
+__global__ void __launch_bounds__(LanesTuning::kThreads, LanesTuning::blocks(Y::values))
+    spectra_kernel(LanesArguments a) {
   Complex* const table = begin_with_table<Y>(a, 1);
   const Place<Y> at;
   const std::uint32_t matrix = blockIdx.x / a.groups;
@@ -65,7 +67,8 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocks<Y>) spectra_kernel(Lane
 // the lane groups of a column the first has the left, and the others have a right each. A block
 // takes as many columns as its lane groups allow.
 template <typename Y>
-__global__ void __launch_bounds__(kBlockThreads, kBlocks<Y>) columns_kernel(LanesArguments a) {
+__global__ void __launch_bounds__(LanesTuning::kThreads, LanesTuning::blocks(Y::values))
+    columns_kernel(LanesArguments a) {
   Complex* const table = begin_with_table<Y>(a, 1);
   const Place<Y> at;
   const int lane_groups = static_cast<int>(a.chunk) + 1, c = at.lane_group / lane_groups;

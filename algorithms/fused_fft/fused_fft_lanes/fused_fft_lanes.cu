@@ -32,6 +32,7 @@
 #include "algorithms/fused_fft/fused_fft_lanes/columns.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/pairs.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/rows.hpp"
+#include "algorithms/fused_fft/fused_fft_lanes/tuning.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "harness/variant.hpp"
@@ -105,8 +106,8 @@ class LanesPlan final : public DevicePlan<float> {
     a_.of_batch = std::max(a_.row_tasks, a_.column_tasks);
     // The lag is between one and `ring` - 1 batches; otherwise tasks would wait for later tasks.
     a_.lag = std::max(a_.of_batch, a_.of_batch * a_.ring / 2);
-    resident_ =
-        resident_blocks(reinterpret_cast<const void*>(pairs_), kBlockThreads, shared_pairs_);
+    resident_ = resident_blocks(reinterpret_cast<const void*>(pairs_), LanesTuning::kThreads,
+                                shared_pairs_);
   }
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
@@ -149,11 +150,11 @@ class LanesPlan final : public DevicePlan<float> {
     call.phase("forward");
     forward(call, a, q.lefts + q.rights);
     a.groups = static_cast<std::uint32_t>(ceil_div(a.nx / 2 + 1, lane_groups_y_));
-    run(spectra_, a, (q.lefts + q.rights) * a.groups, kBlockThreads, shared_y_, call);
+    run(spectra_, a, (q.lefts + q.rights) * a.groups, LanesTuning::kThreads, shared_y_, call);
     call.phase("inverse");
     a.groups = static_cast<std::uint32_t>(a.ny / 2 / lane_groups_x_);
     const Index tasks = 2 * Index{a.batches} * a.of_batch;
-    run(pairs_, a, std::min(resident_, tasks), kBlockThreads, shared_pairs_, call);
+    run(pairs_, a, std::min(resident_, tasks), LanesTuning::kThreads, shared_pairs_, call);
   }
 
   template <typename Y>
@@ -198,7 +199,7 @@ class LanesPlan final : public DevicePlan<float> {
   }
   void inverse(const Call& call, LanesArguments& a) {
     a.groups = static_cast<std::uint32_t>(a.ny / 2 / lane_groups_x_);
-    run(inverse_, a, Index{a.lefts} * a.rights * a.groups, kBlockThreads, shared_x_, call);
+    run(inverse_, a, Index{a.lefts} * a.rights * a.groups, LanesTuning::kThreads, shared_x_, call);
   }
 
   void columns(const Call& call, LanesArguments& a) {
@@ -207,7 +208,7 @@ class LanesPlan final : public DevicePlan<float> {
     const int of_column = static_cast<int>(a.chunk) + 1, columns = a.nx / 2 + 1;
     a.columns_of_block = lane_groups_y_ / of_column;
     a.groups = static_cast<std::uint32_t>(ceil_div(columns, a.columns_of_block));
-    const int lanes = kBlockThreads / lane_groups_y_;
+    const int lanes = LanesTuning::kThreads / lane_groups_y_;
     const int threads = ceil_div(a.columns_of_block * of_column * lanes, 32) * 32;
     const std::size_t shared =
         sizeof(Complex) * static_cast<std::size_t>(twiddles_y_ + 1 + a.columns_of_block * a.ny +
@@ -217,7 +218,7 @@ class LanesPlan final : public DevicePlan<float> {
   void forward(const Call& call, LanesArguments& a, Index matrices) {
     a.groups = static_cast<std::uint32_t>(
         ceil_div((std::max(a.left_rows, a.right_rows) + 1) / 2, lane_groups_x_));
-    run(forward_, a, matrices * a.groups, kBlockThreads, shared_x_, call);
+    run(forward_, a, matrices * a.groups, LanesTuning::kThreads, shared_x_, call);
   }
   void run(Kernel kernel, const LanesArguments& a, Index blocks, int threads, std::size_t shared,
            const Call& call) {

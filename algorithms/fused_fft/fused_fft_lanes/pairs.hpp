@@ -18,6 +18,7 @@
 #include "algorithms/fused_fft/fused_fft_lanes/columns.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/rows.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/transforms.hpp"
+#include "algorithms/fused_fft/fused_fft_lanes/tuning.hpp"
 
 namespace xcorr::fused_fft {
 
@@ -83,7 +84,9 @@ __device__ __forceinline__ void fetch(PairTask& task, const LanesArguments& a) {
 
 template <typename Y, typename X>
 struct PairsShape {
-  static constexpr int blocks = kBlocks<Y> < kBlocks<X> ? kBlocks<Y> : kBlocks<X>;
+  static constexpr int blocks = LanesTuning::blocks(Y::values) < LanesTuning::blocks(X::values)
+                                    ? LanesTuning::blocks(Y::values)
+                                    : LanesTuning::blocks(X::values);
   static constexpr int buffers_y = Y::of_block * Y::buffer, buffers_x = X::of_block * X::buffer;
   static constexpr int buffers = std::max(buffers_y, buffers_x);
   // Offset from the table of y.
@@ -93,7 +96,7 @@ struct PairsShape {
 };
 
 template <typename Y, typename X>
-__global__ void __launch_bounds__(kBlockThreads, (PairsShape<Y, X>::blocks))
+__global__ void __launch_bounds__(LanesTuning::kThreads, (PairsShape<Y, X>::blocks))
     pairs_kernel(LanesArguments a) {
   // A ring of the previous, the current and the next task.
   PairTask* const tasks = dynamic_shared<PairTask>();
@@ -160,7 +163,7 @@ __global__ void __launch_bounds__(kBlockThreads, (PairsShape<Y, X>::blocks))
     }
     // The first warp that finishes takes the next task while the other warps continue.
     warp::barrier();
-    if (warp::lane() == 0 && atomic_add(through, 1u) % (kBlockThreads / warp::kSize) == 0) {
+    if (warp::lane() == 0 && atomic_add(through, 1u) % (LanesTuning::kThreads / warp::kSize) == 0) {
       fetch(tasks[turn == 2 ? 0 : turn + 1], a);
     }
   }

@@ -9,6 +9,7 @@
 #include "algorithms/device/memory.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/arguments.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/transforms.hpp"
+#include "algorithms/fused_fft/fused_fft_lanes/tuning.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 
 namespace xcorr::fused_fft {
@@ -172,10 +173,11 @@ __device__ __forceinline__ void inverse_row_pairs(const Complex* image, int firs
 
 // Transforms the rows of all matrices of the chunk into images.
 template <typename X>
-__global__ void __launch_bounds__(kBlockThreads, kBlocks<X>) forward_rows_kernel(LanesArguments a) {
+__global__ void __launch_bounds__(LanesTuning::kThreads, LanesTuning::blocks(X::values))
+    forward_rows_kernel(LanesArguments a) {
   Complex* const table = begin_with_table<X>(a, 0);
-  for (std::uint32_t i = blockIdx.x * kBlockThreads + threadIdx.x; i < a.all_counters;
-       i += gridDim.x * kBlockThreads) {
+  for (std::uint32_t i = blockIdx.x * LanesTuning::kThreads + threadIdx.x; i < a.all_counters;
+       i += gridDim.x * LanesTuning::kThreads) {
     a.counters[i] = 0;
   }
   const std::uint32_t matrix = blockIdx.x / a.groups;
@@ -190,7 +192,8 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocks<X>) forward_rows_kernel
 }
 
 template <typename X>
-__global__ void __launch_bounds__(kBlockThreads, kBlocks<X>) inverse_rows_kernel(LanesArguments a) {
+__global__ void __launch_bounds__(LanesTuning::kThreads, LanesTuning::blocks(X::values))
+    inverse_rows_kernel(LanesArguments a) {
   Complex* const table = begin_with_table<X, Ends::call>(a, 0);
   const std::uint32_t pair = blockIdx.x / a.groups;
   const int first = static_cast<int>(blockIdx.x - pair * a.groups) * X::of_block;

@@ -15,6 +15,7 @@
 
 #include "algorithms/blocks/short_transforms.hpp"
 #include "algorithms/device/memory.hpp"
+#include "algorithms/fused_fft/fused_fft_lanes/tuning.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 
 namespace xcorr::fused_fft {
@@ -35,13 +36,11 @@ struct LanePasses<512> {
   static constexpr int lanes = 32, first = 8, middle = 8, last = 8;
 };
 
-inline constexpr int kBlockThreads = 256;  // of a full block
-
 template <int kN>
 struct LaneGroup {
   using R = LanePasses<kN>;
   static constexpr int n = kN, lanes = R::lanes, values = kN / lanes;
-  static constexpr int of_block = kBlockThreads / lanes, live = kN / 2 + 1;
+  static constexpr int of_block = LanesTuning::kThreads / lanes, live = kN / 2 + 1;
 
   // Exchanges: the first stores value k1 of task j at k1 * kPitch1 + j; the second stores value t
   // of task (k1, k2) at t * kPitch2 + k1 + first * k2.
@@ -204,7 +203,7 @@ struct LaneGroup {
 // The position of this thread in its block, computed where it is needed, which saves registers.
 template <typename T>
 struct Place {
-  int thread = opaque(static_cast<int>(threadIdx.x)) & (kBlockThreads - 1);
+  int thread = opaque(static_cast<int>(threadIdx.x)) & (LanesTuning::kThreads - 1);
   int lane_group = thread / T::lanes, lane = thread % T::lanes;
 };
 

@@ -21,6 +21,7 @@
 // instructions of a warp. Registers on sm_90: 94 and 127, no spills; 16 warps per SM.
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_warp/kernel.hpp"
+#include "algorithms/fused_fft/fused_fft_warp/tuning.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "harness/variant.hpp"
@@ -45,15 +46,16 @@ class LaneRowsPlan final : public DevicePlan<float> {
     a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(m) : 0;
     quads_ = q.left.cols % 4 == 0 && q.right.cols % 4 == 0;
     a_.small = std::max({q.left.rows, q.left.cols, q.right.rows, q.right.cols}) <= kN / 2;
-    const Index processors = resident_blocks(reinterpret_cast<const void*>(warp_kernel<kN>),
-                                             32 * most_warps(kN), shared_bytes(most_warps(kN)));
+    const Index processors =
+        resident_blocks(reinterpret_cast<const void*>(warp_kernel<kN>),
+                        32 * WarpTuning::most_warps(kN), shared_bytes(WarpTuning::most_warps(kN)));
     // As many blocks as the device holds at once, each with as few warps as that needs.
     const Index chunks = std::clamp<Index>(processors / q.lefts, 1, m);
     const Index chunk = ceil_div(m, chunks);
     a_.chunk = static_cast<std::uint32_t>(chunk);
     a_.chunks = static_cast<std::uint32_t>(ceil_div<Index>(m, chunk));
     warps_ = static_cast<unsigned>(
-        std::min<Index>(most_warps(kN), ceil_div<Index>(chunk, T::tiles) + 1));
+        std::min<Index>(WarpTuning::most_warps(kN), ceil_div<Index>(chunk, T::tiles) + 1));
     blocks_ = static_cast<unsigned>(q.lefts * a_.chunks);
   }
 
@@ -82,7 +84,7 @@ Support supports(const PlanRequest& request) {
   if (const Support fit = Squares::supports(q); !fit) return fit;
   const std::size_t bytes = Squares::with(Squares::square(q), [](auto length) {
     constexpr int kN = decltype(length)::n;
-    return LaneRowsPlan<kN>::shared_bytes(most_warps(kN));
+    return LaneRowsPlan<kN>::shared_bytes(WarpTuning::most_warps(kN));
   });
   return shared_fits("the tiles of a block", bytes);
 }

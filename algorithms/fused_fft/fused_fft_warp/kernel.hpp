@@ -8,14 +8,12 @@
 #pragma once
 
 #include "algorithms/device/launch.hpp"
+#include "algorithms/fused_fft/fused_fft_warp/tuning.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/row_transforms.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::fused_fft {
-
-// Max warps per block; an SM holds two such blocks.
-constexpr int most_warps(int n) { return n <= 16 ? 10 : 8; }
 
 struct alignas(16) Quad {
   float v[4];
@@ -101,7 +99,8 @@ __device__ __forceinline__ void prepare_left(const WarpArguments& a, Complex* to
 }
 
 template <int kN>
-__global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(WarpArguments a) {
+__global__ void __launch_bounds__(32 * WarpTuning::most_warps(kN), WarpTuning::kBlocks)
+    warp_kernel(WarpArguments a) {
   using T = LaneTile<kN>;
   constexpr int kHalf = T::half, kPitch = T::pitch;
   Complex* const left_spectrum = dynamic_shared<Complex>();  // frequency kHalf is its last column

@@ -21,6 +21,7 @@
 // calls do not overlap. Registers on sm_90: 95, no spills; 20 warps per SM.
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_warp_peak/kernel.hpp"
+#include "algorithms/fused_fft/fused_fft_warp_peak/tuning.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "harness/variant.hpp"
 
@@ -46,15 +47,16 @@ class PairPlan final : public DevicePlan<float> {
               : q.fields.score.kind == ScoreKind::covariance ? pair_kernel<PairScore::covariance>
               : q.fields.boundary == Boundary::zero ? pair_kernel<PairScore::padded_product>
                                                     : pair_kernel<PairScore::product>;
-    const Index resident =
-        resident_blocks(reinterpret_cast<const void*>(kernel_), 32 * kPairWarps, kSharedBytes);
-    blocks_ = static_cast<unsigned>(std::min(resident, ceil_div<Index>(q.pairs(), kPairWarps)));
+    const Index resident = resident_blocks(reinterpret_cast<const void*>(kernel_),
+                                           32 * PairTuning::kWarps, kSharedBytes);
+    blocks_ =
+        static_cast<unsigned>(std::min(resident, ceil_div<Index>(q.pairs(), PairTuning::kWarps)));
   }
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     a_.set(call, problem_, arrays);
     launches_.begin(call);
-    const dim3 threads(32 * kPairWarps);
+    const dim3 threads(32 * PairTuning::kWarps);
     if (a_.request.kind != ResultKind::above) {
       launches_.run(kernel_, dim3(blocks_), threads, kSharedBytes, call.stream, a_);
       return;
@@ -67,7 +69,8 @@ class PairPlan final : public DevicePlan<float> {
   }
 
  private:
-  static constexpr std::size_t kSharedBytes = sizeof(Complex) * kPairWarps * PairTile::elements;
+  static constexpr std::size_t kSharedBytes =
+      sizeof(Complex) * PairTuning::kWarps * PairTile::elements;
 
   DependentLaunches launches_;
   PairArguments a_{};

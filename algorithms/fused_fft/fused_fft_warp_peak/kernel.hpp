@@ -19,6 +19,7 @@
 #include "algorithms/blocks/divide.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/fused_fft_warp_peak/epilogue.hpp"
+#include "algorithms/fused_fft/fused_fft_warp_peak/tuning.hpp"
 #include "algorithms/fused_fft/pair_columns.hpp"
 #include "algorithms/fused_fft/pair_scale.hpp"
 #include "algorithms/fused_fft/phase.hpp"
@@ -27,9 +28,6 @@
 #include "harness/variant.hpp"
 
 namespace xcorr::fused_fft {
-
-// Warps per block, and resident blocks per SM that the launch bounds ask for.
-inline constexpr int kPairWarps = 4, kPairBlocks = 5;
 
 // product: of circular matrices; padded_product: with zero padding, where the sums of the sides
 // count in their scale (pair_scale.hpp). A kernel has the code of one, for the instruction cache.
@@ -99,15 +97,16 @@ __device__ __forceinline__ void half_of_inverse(const Complex* from, int of_half
 }
 
 template <PairScore kScore>
-__global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(PairArguments a) {
+__global__ void __launch_bounds__(32 * PairTuning::kWarps, PairTuning::kBlocks)
+    pair_kernel(PairArguments a) {
   constexpr int kPitch = PairTile::exchange;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   Complex* const tile = dynamic_shared<Complex>() + warp * PairTile::elements;
   const int of_half = lane / 16, kx = lane % 16;
   wait_for_previous();
 #pragma unroll 1
-  for (std::uint32_t first = blockIdx.x * kPairWarps; first < a.pairs;
-       first += gridDim.x * kPairWarps) {
+  for (std::uint32_t first = blockIdx.x * PairTuning::kWarps; first < a.pairs;
+       first += gridDim.x * PairTuning::kWarps) {
     // Warps stay together, so that they execute the same instructions at about the same time. A
     // warp beyond the last pair computes the last pair again and does not write it.
     block::barrier();

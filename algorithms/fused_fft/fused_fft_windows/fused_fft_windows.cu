@@ -6,16 +6,17 @@
 // A transform of 64 x 64 takes 32 KB, too much for the registers of a warp, and passes through the
 // shared memory of a block cost more than sums of products do. But the even and the odd frequencies
 // of each axis are transforms of half the length of the same inputs, turned (kernel.hpp). So a warp
-// computes two of four kinds of frequencies, of 32 x 32 values each, one after the other, without a
-// barrier of the block. Rows and columns of padding are neither loaded, nor transformed, nor
-// stored.
+// computes two of four kinds of frequencies, of 32 x 32 values each, one after the other; the
+// transforms need no barrier of the block. Rows and columns of padding are neither loaded, nor
+// transformed, nor stored.
 //
 // - The two warps of a pair meet three times: to exchange half of their last rows, when the outputs
-//   are in shared memory, and before the outputs are overwritten by the next pair. One warp fits
-//   the peak while the other one searches a second peak.
-// - Means are removed before anything is rounded: with zero padding twice, in registers; from 64 x
-//   64 once. What then remains of a mean is in the zero frequency of the spectrum, which is set to
-//   0.
+//   are in shared memory (there all warps of the block meet), and before the next pair overwrites
+//   the outputs. With windows of 64 x 64 they also exchange sums of the inputs. One warp fits the
+//   peak while the other one searches a second peak.
+// - Means are removed before anything is rounded: of windows with zero padding twice, in registers;
+//   of windows of 64 x 64 once. What then remains of a mean is in the zero frequency of the
+//   spectrum, which is set to 0.
 // - A separate kernel computes covariances of whole windows of 32 x 32 at all shifts, which is what
 //   velocimetry needs. It has no conditions on rows, columns and shifts, so fewer instructions are
 //   fetched.

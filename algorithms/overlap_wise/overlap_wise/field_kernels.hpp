@@ -13,14 +13,9 @@
 #include "algorithms/blocks/overlap_score.hpp"
 #include "algorithms/blocks/pairs.hpp"
 #include "algorithms/device/cuda.hpp"
+#include "algorithms/overlap_wise/overlap_wise/tuning.hpp"
 
 namespace xcorr::overlap_wise {
-
-constexpr int kMeanThreads = 256;
-// Rows of outputs per block of score_kernel, one warp each.
-constexpr int kScoreRows = 4;
-// Blocks per SM. Without it the compiler uses fewer registers than are available, and spills.
-constexpr int kScoreBlocks = 4;
 
 // A mean in two parts. The pivot is a float64 number near the mean, and `rest` is the mean of the
 // differences from it, so that an offset of the data costs no bit of the difference.
@@ -65,21 +60,21 @@ template <typename T>
 __device__ __forceinline__ double sum_about(const Matrices<T>& of, Index matrix, double pivot,
                                             double* count) {
   double sum = 0, valid = 0;
-  for (Index i = threadIdx.x; i < of.shape.size(); i += kMeanThreads) {
+  for (Index i = threadIdx.x; i < of.shape.size(); i += OverlapWiseTuning::kMeanThreads) {
     const Index y = i / of.shape.cols, x = i % of.shape.cols;
     const std::uint8_t* mask = of.mask_row(matrix, y);
     if (mask && !mask[x]) continue;
     sum += static_cast<double>(of.row(matrix, y)[x]) - pivot;
     ++valid;
   }
-  *count = sum_over_block<kMeanThreads>(valid);
-  return sum_over_block<kMeanThreads>(sum);
+  *count = sum_over_block<OverlapWiseTuning::kMeanThreads>(valid);
+  return sum_over_block<OverlapWiseTuning::kMeanThreads>(sum);
 }
 
 // means[i] = the mean of the valid elements of matrix i, 0 where there are none. A block takes
 // matrices in a stride.
 template <typename T>
-__global__ void __launch_bounds__(kMeanThreads)
+__global__ void __launch_bounds__(OverlapWiseTuning::kMeanThreads)
     mean_kernel(Matrices<T> of, Index matrices, Mean* means) {
   for (Index matrix = blockIdx.x; matrix < matrices; matrix += gridDim.x) {
     double count = 0;
@@ -185,7 +180,8 @@ __device__ __forceinline__ double normalised(const FieldArguments<T>& a, Pair pa
 
 // grid: columns (x), rows in a stride (y), pairs in a stride (z).
 template <typename T>
-__global__ void __launch_bounds__(kScoreRows* warp::kSize, kScoreBlocks)
+__global__ void __launch_bounds__(OverlapWiseTuning::kScoreRows* warp::kSize,
+                                  OverlapWiseTuning::kScoreBlocks)
     score_kernel(FieldArguments<T> a, T* __restrict__ out) {
   const Index col = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (col >= a.q.out_cols()) return;

@@ -7,23 +7,19 @@
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/blocks/workspace.hpp"
 #include "algorithms/overlap_wise/overlap_wise/field_kernels.hpp"
+#include "algorithms/overlap_wise/overlap_wise/tuning.hpp"
 
 namespace xcorr::overlap_wise {
 
-// Max blocks along x of a kernel that loops in a stride of gridDim.
-constexpr Index kMostBlocks = small_if_emulated(Index{1} << 16, 3);
-// Blocks that share the shifts of a pair while they count valid elements.
-constexpr Index kMostParts = small_if_emulated(1024, 3);
-
 inline unsigned blocks_along_x(Index count) {
-  return static_cast<unsigned>(std::min(count, kMostBlocks));
+  return static_cast<unsigned>(std::min(count, OverlapWiseTuning::kMostBlocks));
 }
 
 struct FieldMemory {
   FieldMemory(const Problem& q, Workspace workspace)
       : has_means(q.fields.score.kind == ScoreKind::covariance),
         counts(q.fields.masks != Masks::none),
-        parts(std::min(ceil_div<Index>(q.out_size(), warp::kSize), kMostParts)),
+        parts(std::min(ceil_div<Index>(q.out_size(), warp::kSize), OverlapWiseTuning::kMostParts)),
         means(workspace.take<Mean>(has_means ? q.lefts + q.rights : 0)),
         largest(workspace.take<Index>(counts ? q.pairs() : 0)),
         partial(workspace.take<Index>(counts ? q.pairs() * parts : 0)),
@@ -75,13 +71,13 @@ class FieldPlan final : public DevicePlan<T> {
     }
     launch(score_kernel<T>,
            dim3(static_cast<unsigned>(ceil_div<Index>(q.out_cols(), warp::kSize)),
-                grid_extent(ceil_div<Index>(q.out_rows(), kScoreRows)), pairs),
-           dim3(warp::kSize, kScoreRows), 0, call.stream, a, arrays.out);
+                grid_extent(ceil_div<Index>(q.out_rows(), OverlapWiseTuning::kScoreRows)), pairs),
+           dim3(warp::kSize, OverlapWiseTuning::kScoreRows), 0, call.stream, a, arrays.out);
   }
 
   void launch_means(const Matrices<T>& of, Index matrices, Mean* means, void* stream) {
-    launch(mean_kernel<T>, dim3(blocks_along_x(matrices)), dim3(kMeanThreads), 0, stream, of,
-           matrices, means);
+    launch(mean_kernel<T>, dim3(blocks_along_x(matrices)), dim3(OverlapWiseTuning::kMeanThreads), 0,
+           stream, of, matrices, means);
   }
 
   FieldMemory at_;

@@ -15,16 +15,12 @@
 #include "algorithms/blocks/pairs.hpp"
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/overlap_wise/overlap_wise/field_plan.hpp"
+#include "algorithms/overlap_wise/overlap_wise/tuning.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::overlap_wise {
 namespace {
 
-constexpr int kWarpsPerBlock = 4;
-// For __launch_bounds__: with fewer registers the compiler would wait for the loads one by one.
-constexpr int kBlocksResident = 8;
-// With fewer warps each block has one warp, so that blocks spread over all SMs.
-constexpr Index kFewWarps = 4096;
 // Products of a row in flight per thread, each with a separate sum.
 constexpr int kStep = 8;
 
@@ -75,7 +71,8 @@ __device__ __forceinline__ T sum_of_products(const T* __restrict__ left,
 
 // grid: columns (x), rows in a stride (y), pairs in a stride (z).
 template <typename T>
-__global__ void __launch_bounds__(kWarpsPerBlock* warp::kSize, kBlocksResident)
+__global__ void __launch_bounds__(OverlapWiseTuning::kWarps* warp::kSize,
+                                  OverlapWiseTuning::kBlocks)
     overlap_wise_kernel(Geometry q, Pairing pairing, const T* __restrict__ left,
                         const T* __restrict__ right, T* __restrict__ out) {
   const Index col = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -107,7 +104,8 @@ class OverlapWisePlan final : public DevicePlan<T> {
     const Index rows_of_warp = warp::kSize / width;
     const Index columns = ceil_div(problem.out_cols(), width);
     const Index warps = columns * ceil_div(problem.out_rows(), rows_of_warp) * problem.pairs();
-    const Index height = rows_of_warp * (warps < kFewWarps ? 1 : kWarpsPerBlock);
+    const Index height =
+        rows_of_warp * (warps < OverlapWiseTuning::kFewWarps ? 1 : OverlapWiseTuning::kWarps);
     const Index rows = ceil_div(problem.out_rows(), height);
     block_ = dim3(static_cast<unsigned>(width), static_cast<unsigned>(height));
     grid_ = dim3(static_cast<unsigned>(columns), grid_extent(rows), grid_extent(problem.pairs()));

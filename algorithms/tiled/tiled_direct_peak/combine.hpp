@@ -6,10 +6,9 @@
 #include "algorithms/blocks/overlap_geometry.hpp"
 #include "algorithms/blocks/peaks.hpp"
 #include "algorithms/tiled/tiled_direct_peak/rectangles.hpp"
+#include "algorithms/tiled/tiled_direct_peak/tuning.hpp"
 
 namespace xcorr::tiled {
-
-inline constexpr int kCombineWarps = 8;
 
 struct CombineArguments {
   ResultRequest request;
@@ -170,11 +169,11 @@ __device__ __forceinline__ void combine_peaks(const CombineArguments& a, Index p
   }
 }
 
-static __global__ void __launch_bounds__(kCombineWarps* warp::kSize, 4)
+static __global__ void __launch_bounds__(PeakTuning::kCombineWarps* warp::kSize, 4)
     combine_kernel(CombineArguments a) {
   const int lane = static_cast<int>(threadIdx.x) % warp::kSize;
-  const Index pair =
-      static_cast<Index>(blockIdx.x) * kCombineWarps + static_cast<int>(threadIdx.x) / warp::kSize;
+  const Index pair = static_cast<Index>(blockIdx.x) * PeakTuning::kCombineWarps +
+                     static_cast<int>(threadIdx.x) / warp::kSize;
   if (pair >= a.pairs) return;  // the whole warp returns
   if (a.request.kind == ResultKind::sum) {
     const auto* const sums = reinterpret_cast<const double*>(a.lists) + pair * a.rectangles.count;

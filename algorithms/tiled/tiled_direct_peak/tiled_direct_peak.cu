@@ -33,12 +33,11 @@
 #include "algorithms/tiled/tiled_direct_peak/combine.hpp"
 #include "algorithms/tiled/tiled_direct_peak/epilogue.hpp"
 #include "algorithms/tiled/tiled_direct_peak/rectangles.hpp"
+#include "algorithms/tiled/tiled_direct_peak/tuning.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::tiled {
 namespace {
-
-constexpr int kResidentBlocks = 2;
 
 struct PeakArguments {
   Rectangles rectangles;
@@ -49,7 +48,7 @@ struct PeakArguments {
 };
 
 template <int kRows, int kCols>
-__global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
+__global__ void __launch_bounds__(kTileThreads, PeakTuning::kBlocks)
     tiled_direct_peak_kernel(DeviceProblem q, Tiling t, PeakArguments a,
                              const float* __restrict__ left, const float* __restrict__ right,
                              float* __restrict__ out) {
@@ -79,7 +78,7 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
 using Kernel = void (*)(DeviceProblem, Tiling, PeakArguments, const float*, const float*, float*);
 template <int kRows, int kCols>
 TileKernel<Kernel> make_kernel(const char* name) {
-  return {name, {kRows, kCols, kResidentBlocks}, tiled_direct_peak_kernel<kRows, kCols>};
+  return {name, {kRows, kCols, PeakTuning::kBlocks}, tiled_direct_peak_kernel<kRows, kCols>};
 }
 const std::array<TileKernel<Kernel>, 2> kKernels = {make_kernel<4, 8>("4x8"),
                                                     make_kernel<8, 4>("8x4")};
@@ -124,8 +123,8 @@ class DirectPeakPlan final : public DevicePlan<float> {
       call.phase("build");
       const Index matrices = q.lefts + q.rights;
       launch(centre_kernel, dim3(static_cast<unsigned>(std::min<Index>(matrices, kGridLimitYZ))),
-             dim3(kCentreWarps * warp::kSize), 0, call.stream, left, right, memory_.lefts,
-             memory_.rights, q.lefts, q.left.size(), matrices, q.right.size());
+             dim3(PeakTuning::kCentreWarps * warp::kSize), 0, call.stream, left, right,
+             memory_.lefts, memory_.rights, q.lefts, q.left.size(), matrices, q.right.size());
       left = memory_.lefts;
       right = memory_.rights;
       call.phase("rest");
@@ -142,8 +141,9 @@ class DirectPeakPlan final : public DevicePlan<float> {
         a_.request, a_.rectangles, q.pairs(),        static_cast<int>(q.out_cols()),
         a_.lists,   a_.list_bytes, DeviceProblem(q), left,
         right};
-    launch(combine_kernel, dim3(static_cast<unsigned>(ceil_div<Index>(q.pairs(), kCombineWarps))),
-           dim3(kCombineWarps * warp::kSize), 0, call.stream, combine);
+    launch(combine_kernel,
+           dim3(static_cast<unsigned>(ceil_div<Index>(q.pairs(), PeakTuning::kCombineWarps))),
+           dim3(PeakTuning::kCombineWarps * warp::kSize), 0, call.stream, combine);
   }
 
   TileKernel<Kernel> kernel_;
