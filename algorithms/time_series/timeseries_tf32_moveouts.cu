@@ -173,8 +173,7 @@ struct MoveoutMemory {
   MoveoutMemory(const PlanRequest& request, Workspace workspace) {
     const Problem& q = request.problem;
     tiles = static_cast<int>(ceil_div<Index>(q.out_cols(), kBlockShifts));
-    memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, SeriesTuning::kChunk));
-    memory.parts = ceil_div(memory.chunks, SeriesTuning::kChunksOfBlock);
+    set_chunks(memory, q.right.cols);
     memory.templates = workspace.take<float>(q.left_elements());
     memory.units = workspace.take<float>(q.lefts);
     memory.factors = workspace.take<float>(q.lefts * tiles * kBlockShifts);

@@ -18,8 +18,9 @@ struct SeriesTuning {
   // Products of warpgroups: max columns of the left matrix in shared memory.
   static constexpr int kWarpgroupBlocks = 2, kMostColumns = small(576, 96);
 
-  // Detection. A warp of the preparation computes the mean of a chunk of kChunk samples.
-  static constexpr int kChunk = small(1024, 64), kChunksOfBlock = 8;
+  // Detection. A warp of the preparation computes the mean of a chunk of at most kChunk samples; a
+  // signal has at least kLeastChunks chunks, unless they would be shorter than a warp.
+  static constexpr int kChunk = small(1024, 64), kLeastChunks = 4, kChunksOfBlock = 8;
   static constexpr int kPrepareThreads = kChunksOfBlock * warp::kSize, kPrepareBlocks = 5;
   static constexpr int kFactorThreads = small(128, 32), kFactorBlocks = 5;
   static constexpr int kSurveyThreads = 4 * warp::kSize, kSurveyBlocks = 4;

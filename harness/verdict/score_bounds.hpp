@@ -31,15 +31,20 @@ inline double phase_roundoff(double log2_points, double unit_roundoff) {
 
 // The largest error of any ncc or zncc, which lie between -1 and 1. A slowly drifting mean must not
 // cost digits, which a bound on the norm of a whole signal would allow: means are removed before
-// anything is rounded. Transforms of whole matrices may lose as much as classes of few digits.
+// anything is rounded. Transforms of whole matrices may lose as much as classes of few digits. The
+// rows of views follow each other in one array: its mean drifts within them, but has steps between
+// them, which no line near a part of a signal follows.
 inline double largest_score_error(const Problem& problem, InputKind kind, Precision precision,
                                   double unit_roundoff, bool definition) {
-  if (kind != InputKind::drift) return 2.0;
+  if (kind != InputKind::drift || problem.fields.views != Views::dense) return 2.0;
   Problem plain = problem;
   plain.fields = {};
   if (!definition && !plain.is_time_series()) return 3e-4;
   return series_roundoff(precision, unit_roundoff).narrow ? 3e-4 : 1e-5;
 }
+
+// The standard deviation of the noise of inputs of kind `drift`, uniform in [-1, 1).
+constexpr double kNoiseOfDrift = 0.577350269;
 
 // The bounds of the surfaces of all scores (docs/design.md, Fields of a problem).
 struct ScoreBounds {
@@ -109,7 +114,11 @@ struct ScoreBounds {
     // Two or three elements often deviate far less than the elements of the tile in which a
     // transform rounds.
     const double small = coarse && e.terms < 4 ? 16 / (e.terms * e.terms) : 1.0;
-    return fmin(largest_error * few * small,
+    // A window of few samples may deviate far less than the noise about the drift, and what is
+    // rounded is the noise.
+    const double quiet =
+        coarse ? fmax(1.0, kNoiseOfDrift * sqrt(e.terms * e.left_squares) * e.scale) : 1.0;
+    return fmin(largest_error * few * small * quiet,
                 of_products + of_squares(pair, e) + sums.tiny(element, pair.right_norm) * e.scale);
   }
 

@@ -2,6 +2,7 @@
 // the kernels of `above:8mad` for each template (survey.hpp).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "algorithms/blocks/records.hpp"
@@ -86,11 +87,21 @@ struct Memory {
   Selection* selections;       // [padded]
   Threshold* thresholds;       // [padded]
   Detection* candidates;
+  int chunk_log2;                // of the samples of a chunk
   int chunks, parts;             // per channel
   int bins;                      // per bracket
   std::uint32_t candidate_list;  // capacity
   std::uint32_t cleared;         // words from `state` on that each call clears
 };
+
+// Chooses the chunks of a signal: powers of two, so that a kernel divides by a shift.
+inline void set_chunks(Memory& memory, Index samples) {
+  Index chunk = SeriesTuning::kChunk;
+  while (chunk > warp::kSize && chunk * SeriesTuning::kLeastChunks > samples) chunk /= 2;
+  memory.chunk_log2 = std::countr_zero(static_cast<std::uint64_t>(chunk));
+  memory.chunks = static_cast<int>(ceil_div(samples, chunk));
+  memory.parts = ceil_div(memory.chunks, SeriesTuning::kChunksOfBlock);
+}
 
 // What the problem requires of the products.
 struct Question {

@@ -181,8 +181,7 @@ class DetectionPlan final : public DevicePlan<float> {
     const Problem& q = request.problem;
     const Index padded = ceil_div<Index>(q.lefts, kGroup) * kGroup;
     const bool surveyed = is_surveyed(q), deviations = is_above_deviations(q);
-    memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, SeriesTuning::kChunk));
-    memory.parts = ceil_div(memory.chunks, SeriesTuning::kChunksOfBlock);
+    set_chunks(memory, q.right.cols);
     memory.bins = kBins.count;
     memory.templates = workspace.take<float>(q.left_elements());
     memory.units = workspace.take<float>(q.lefts);

@@ -124,7 +124,9 @@ __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& me
   constexpr int kOfLane = SeriesTuning::kChunk / warp::kSize, kAtOnce = kOfLane < 16 ? kOfLane : 16;
   const int of_block = static_cast<int>(threadIdx.x) / warp::kSize;
   const int chunk = part * SeriesTuning::kChunksOfBlock + of_block;
-  const Index first = static_cast<Index>(chunk) * SeriesTuning::kChunk + warp::lane();
+  const Index first = (static_cast<Index>(chunk) << memory.chunk_log2) + warp::lane();
+  const Index end =
+      smaller(static_cast<Index>(chunk + 1) << memory.chunk_log2, static_cast<Index>(q.pitch));
   double sums[2] = {};
   int count = 0;
   bool wide = false;
@@ -134,7 +136,7 @@ __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& me
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const Index at = first + (from + i) * warp::kSize;
-      values[i] = at < q.pitch ? samples[at] : not_a_number();
+      values[i] = at < end ? samples[at] : not_a_number();
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
@@ -193,8 +195,8 @@ struct PivotPart {
   __device__ __forceinline__ PivotPart(const Series& q, const Memory& memory, int first, int count,
                                        bool asked) {
     if (!asked) return;
-    const int end = smaller(first + count, q.pitch), from = first / SeriesTuning::kChunk;
-    const int to = smaller((end - 1) / SeriesTuning::kChunk, memory.chunks - 1);
+    const int end = smaller(first + count, q.pitch), from = first >> memory.chunk_log2;
+    const int to = smaller((end - 1) >> memory.chunk_log2, memory.chunks - 1);
 #pragma unroll 1
     for (int channel = 0; channel < q.channels; ++channel) {
 #pragma unroll 1
@@ -223,17 +225,37 @@ struct Line {
 };
 
 // The chunks whose means define the line near the samples [first, first + count): the chunks of
-// these samples, [from, to], and one chunk before and after them, if it exists.
+// these samples, [from, to], and one chunk before and after them, if it exists. The slope of the
+// line comes from the chunks `before` and `slope_to`: a last chunk that is short is a poor end of
+// a line, where there is another.
 struct LineChunks {
-  int from, to, before, after;
+  int size;     // samples of a chunk
+  int missing;  // samples that the last chunk of the signal lacks
+  int last, from, to, before, after, slope_to;
   __device__ __forceinline__ LineChunks(const Series& q, const Memory& memory, int first, int count)
-      : from(first / SeriesTuning::kChunk),
-        to(smaller((smaller(first + count, q.pitch) - 1) / SeriesTuning::kChunk,
-                   memory.chunks - 1)),
+      : size(1 << memory.chunk_log2),
+        missing((memory.chunks << memory.chunk_log2) - q.pitch),
+        last(memory.chunks - 1),
+        from(first >> memory.chunk_log2),
+        to(smaller((smaller(first + count, q.pitch) - 1) >> memory.chunk_log2, last)),
         before(from > 0 ? from - 1 : 0),
-        after(smaller(to + 1, memory.chunks - 1)) {}
-  // The max number of chunks for `count` samples.
-  static constexpr int most(int count) { return (count - 1) / SeriesTuning::kChunk + 4; }
+        after(smaller(to + 1, last)),
+        slope_to(after == last && 2 * missing > size && after - 1 > before ? after - 1 : after) {}
+  // The max number of chunks for `count` samples. Short signals have at most 2 kLeastChunks.
+  static constexpr int most(int count) {
+    return (count - 1) / SeriesTuning::kChunk + 2 * SeriesTuning::kLeastChunks + 4;
+  }
+  // From the middle of chunk `before` to that of chunk `slope_to`, in samples.
+  __device__ __forceinline__ float slope_length() const {
+    const int whole = (slope_to - before) * size;
+    return static_cast<float>(whole) - (slope_to == last ? 0.5f * static_cast<float>(missing) : 0);
+  }
+  // The mean of the middles of the chunks [from, to], in samples.
+  __device__ __forceinline__ float middle() const {
+    const float lacks = to == last ? static_cast<float>(missing) : 0;
+    return 0.5f *
+           (static_cast<float>((from + to + 1) * size) - lacks / static_cast<float>(to - from + 1));
+  }
 };
 
 // The line near the samples from `first` on: its level is the mean of their chunks, its slope comes
@@ -253,7 +275,7 @@ __device__ __forceinline__ Line line_of_chunks(const Series& q, const LineChunks
       const bool inside = chunk >= chunks.from && chunk <= chunks.to;
       wide |= inside ? bits_of(of_chunk) & 1u : 0u;
       sum += inside ? value : 0.0;
-      rise += chunk == chunks.after ? value : 0.0;
+      rise += chunk == chunks.slope_to ? value : 0.0;
       rise -= chunk == chunks.before ? value : 0.0;
     }
   }
@@ -261,13 +283,11 @@ __device__ __forceinline__ Line line_of_chunks(const Series& q, const LineChunks
   const float scale = warp::any(wide != 0) ? kWideScale : 1.0f;
   const double scaled = warp::reduce_add(sum) * static_cast<double>(scale);
   const auto pivot = terms > 0 ? static_cast<float>(scaled / terms) : 0.0f;
-  if (!slope || chunks.after <= chunks.before) return {pivot, 0.0f, scale};
-  const auto by = static_cast<float>(warp::reduce_add(rise) * static_cast<double>(scale) /
-                                     (static_cast<double>(q.channels) * SeriesTuning::kChunk *
-                                      static_cast<double>(chunks.after - chunks.before)));
-  const float middle =
-      0.5f * static_cast<float>((chunks.from + chunks.to + 1) * SeriesTuning::kChunk);
-  return {std::fma(static_cast<float>(first) - middle, by, pivot), by, scale};
+  if (!slope || chunks.slope_to <= chunks.before) return {pivot, 0.0f, scale};
+  const auto by = static_cast<float>(
+      warp::reduce_add(rise) * static_cast<double>(scale) /
+      (static_cast<double>(q.channels) * static_cast<double>(chunks.slope_length())));
+  return {std::fma(static_cast<float>(first) - chunks.middle(), by, pivot), by, scale};
 }
 
 }  // namespace xcorr::time_series
