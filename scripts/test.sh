@@ -39,7 +39,10 @@ leave_out() {
   exit "$left_out"
 }
 
-step_fuzz() { XCORR_REQUIRE_BUILD=1 run_python -m pytest -m exhaustive tests/fuzz; }
+step_fuzz() {
+  "$NINJA" -C "$XCORR_BUILD" tests/fuzz/libxcorr-sanitized.so >/dev/null &&
+    XCORR_REQUIRE_BUILD=1 run_python -m pytest -m exhaustive tests/fuzz
+}
 
 step_clang_tidy() { "$scripts/format.sh" --tidy; }
 

@@ -245,7 +245,8 @@ struct Bounds {
     // A transform spreads its errors over all outputs; the window gets its share, even where it
     // holds little of ||ref||. Inputs of one sign or of alternating signs have all their energy in
     // few bins, and their whole result exceeds the product of norms.
-    const double bins = has_few_bins(kind) && outputs < all_outputs ? 1.5 * std::sqrt(terms) : 1.0;
+    const bool few_bins = has_few_bins(kind) || (kind == InputKind::blank && problem.fields.same);
+    const double bins = few_bins && outputs < all_outputs ? 1.5 * std::sqrt(terms) : 1.0;
     // A batch of lefts and rights that are scaled alike adds errors of the largest left to all. A
     // bin that is large on both sides counts squared, and these errors grow with the root of the
     // larger size.

@@ -161,7 +161,7 @@ struct ScoreBounds {
       // Data of one sign or with a run of one value have most of their energy in few bins, where
       // small overlaps have large weights; the most where half of the data are 1e4 times the
       // others.
-      const double weighed = two_modes() ? 3.0 * own : has_few_bins(sums.kind) ? 2.0 * own : own;
+      const double weighed = two_modes() ? 4.0 * own : has_few_bins(sums.kind) ? 2.0 * own : own;
       const double of_transform = std::max(reference, weighed + added);
       return few * (fft_l2_bound(sums.log2_points, sums.u + kDoubleRoundoff) * of_transform +
                     8.0 * sums.u * reference) +
@@ -180,8 +180,13 @@ struct ScoreBounds {
         ((definition_l2_bound(terms, u + kDoubleRoundoff) + 8.0 * u + one_direction) * of_sums +
          inputs);
     // Equal products are rounded alike in all outputs, so that no average is below the largest.
-    const bool equal = is_one_direction() && !is_centred() && !sums.rounds.reduced;
-    return std::max(random, equal ? definition_score(terms) * of_sums : 0.0) + tiny +
+    // Signs that alternate keep them equal without their means.
+    const bool centred = is_centred() && sums.kind != InputKind::alternating;
+    const bool equal = is_one_direction() && !centred && !sums.rounds.reduced;
+    // Scores far above those of noise are sums of products of one sign.
+    const double matched = std::max(0.0, reference - 2.0 * std::sqrt(scores / terms));
+    return std::max(random, equal ? definition_score(terms) * of_sums : 0.0) +
+           (sums.rounds.reduced ? cut_score(terms, matched) : 0.0) + tiny +
            weight * pair.sums.reference;
   }
 
@@ -217,8 +222,15 @@ struct ScoreBounds {
         sqrt(e.left_squares) * root_mean_square(pair.right_norm, sums.problem.right) * e.scale;
     const double norm = sqrt(e.spread * e.spread + offset * offset);
     return series_bound(e.terms, norm, rounds.input, sum) + 16.0 * sum +
+           cut_score(e.terms, fabs(e.value)) +
            (is_same_sign(sums.kind) ? definition_bound(e.terms, 1.0, sum) : 0.0) +
            (is_one_direction() ? rounds.product : 0.0);
+  }
+  // Tensor cores cut their sums instead of rounding them. The products of a score near 1 or -1 have
+  // one sign, so that a sum of n of them loses the same way with each of n / 8 instructions, on
+  // average half of a last place of half of the sum; the margin is 2.
+  XCORR_HD double cut_score(double n, double value) const {
+    return 0.25 * n * (sums.rounds.sum + kDoubleRoundoff) * value;
   }
   XCORR_HD bool two_modes() const { return sums.kind == InputKind::bimodal; }
   XCORR_HD bool is_one_direction() const { return is_systematic(sums.kind) || few_values; }
