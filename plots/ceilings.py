@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from xcorr.choice.floor import crossing_rate
 from xcorr.errors import UserError
 from xcorr.files import load_json
 
@@ -13,7 +14,7 @@ COMMAND = "xcorr-bench --ceilings --device cuda"
 @dataclass(frozen=True)
 class Ceilings:
     """Measured limits of one device: bytes/s, FLOP/s and microseconds. `fp32_product` is a matrix
-    product, `fp32_fma` chains of FMAs without memory; what was not measured is None."""
+    product, `fp32_fma` chains of FMAs without memory, the last two exchange within warps and blocks; what was not measured is None."""
 
     copy_bytes_per_s: float
     fill_bytes_per_s: float
@@ -22,11 +23,18 @@ class Ceilings:
     launch_graph_us: float
     fp32_fma: float | None = None
     tf32_product: float | None = None
+    shuffle_bytes_per_s: float | None = None
+    shared_bytes_per_s: float | None = None  # stored and loaded
 
     @property
     def bytes_per_s(self) -> float:
         """The faster of copy and fill: no kernel moves bytes at a higher rate for long."""
         return max(self.copy_bytes_per_s, self.fill_bytes_per_s)
+
+    @property
+    def crossing_per_s(self) -> float:
+        """Bytes that pass from thread to thread in a second; infinite where that was not measured."""
+        return crossing_rate(vars(self))
 
 
 KEYS = {  # field -> key of the file
@@ -36,7 +44,12 @@ KEYS = {  # field -> key of the file
     "launch_stream_us": "empty_launch_stream_us",
     "launch_graph_us": "empty_launch_graph_us",
 }
-OPTIONAL = {"fp32_fma": "fp32_fma_flop_per_s", "tf32_product": "cublas_tf32_flop_per_s"}
+OPTIONAL = {
+    "fp32_fma": "fp32_fma_flop_per_s",
+    "tf32_product": "cublas_tf32_flop_per_s",
+    "shuffle_bytes_per_s": "shuffle_bytes_per_s",
+    "shared_bytes_per_s": "shared_bytes_per_s",
+}
 
 
 def load(folder: Path) -> Ceilings | str:

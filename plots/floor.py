@@ -1,13 +1,22 @@
 """The floor (xcorr/choice/floor.py) of tidy lines."""
 
+import math
+
 import pandas as pd
 
 from plots.ceilings import Ceilings
 from plots.tidy import PROBLEM
-from xcorr.choice.floor import fft_flops, terms
+from xcorr.choice.floor import crossing_bytes, fft_flops, terms
 from xcorr.problem import Problem
 
-PARTS = ["launch", "memory", "direct", "fft"]
+ROOFS = {  # terms of the floor
+    "launch": "the launch",
+    "memory": "memory",
+    "direct": "direct arithmetic",
+    "fft": "FFT arithmetic",
+    "exchange": "exchange between threads",
+}
+PARTS = list(ROOFS)
 CAVEAT = (
     "Launches that overlap can be faster than the floor, because the floor counts an empty launch that waits for the one "
     "before it."
@@ -19,22 +28,45 @@ def parts(points: pd.DataFrame, ceilings: Ceilings) -> pd.DataFrame:
     mode (graph, else stream)."""
     graph = points["mode"].eq("graph")
     launch = graph.map({True: ceilings.launch_graph_us, False: ceilings.launch_stream_us}).astype(float)
-    flops = [fft_flops(Problem.of_cells(*values)) for values in points[PROBLEM].to_numpy().tolist()]
+    problems = [Problem.of_cells(*values) for values in points[PROBLEM].to_numpy().tolist()]
+    flops, crossed = (
+        pd.Series([count(one) for one in problems], points.index, float) for count in (fft_flops, crossing_bytes)
+    )
     of_each = terms(
         launch,
         points["bytes"],
         points["fmas"],
-        pd.Series(flops, points.index, float),
+        flops,
+        crossed,
         ceilings.bytes_per_s,
         ceilings.fp32_product,
+        ceilings.crossing_per_s,
     )
     return pd.DataFrame(of_each, index=points.index, columns=PARTS)
 
 
+def _compute(each: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """Time of the cheaper of direct computation and FFT in microseconds, and the term of PARTS that it is."""
+    by_fft = each[["fft", "exchange"]]
+    term = by_fft.idxmax(axis=1).where(by_fft.max(axis=1) < each["direct"], "direct")
+    return by_fft.max(axis=1).clip(upper=each["direct"]), term
+
+
 def floor_us(points: pd.DataFrame, ceilings: Ceilings) -> pd.Series:
-    """Floor of each tidy line in microseconds: max(launch, memory, min(direct, fft))."""
+    """Floor of each tidy line in microseconds: max(launch, memory, min(direct, max(fft, exchange)))."""
     each = parts(points, ceilings)
-    return each.assign(compute=each[["direct", "fft"]].min(axis=1))[["launch", "memory", "compute"]].max(axis=1)
+    return each[["launch", "memory"]].assign(compute=_compute(each)[0]).max(axis=1)
+
+
+def binding(points: pd.DataFrame, ceilings: Ceilings) -> str:
+    """Which term is the floor on how many of `points` (tidy lines, one a problem), and how near exchange comes, in sentences."""
+    counts = bound_by(points, ceilings).value_counts()
+    of_each = ", ".join(f"{name} on {counts[term]}" for term, name in ROOFS.items() if term in counts)
+    said = f"The limit that binds is {of_each} of these {len(points)} problems."
+    if math.isinf(ceilings.crossing_per_s):
+        return f"{said} Exchange between the threads of an SM was not measured and is left out."
+    share = (parts(points, ceilings)["exchange"] / floor_us(points, ceilings)).max()
+    return f"{said} Exchange between the threads of an SM takes {100 * share:.0f} % of the floor at most."
 
 
 def below_launch(rows: pd.DataFrame) -> tuple[int, int]:
@@ -49,7 +81,6 @@ def below_launch(rows: pd.DataFrame) -> tuple[int, int]:
 def bound_by(points: pd.DataFrame, ceilings: Ceilings) -> pd.Series:
     """Which term of PARTS is the floor of each tidy line."""
     each = parts(points, ceilings)
-    cheaper = each[["direct", "fft"]].idxmin(axis=1)
-    each["compute"] = each[["direct", "fft"]].min(axis=1)
-    largest = each[["launch", "memory", "compute"]].idxmax(axis=1)
-    return largest.where(largest != "compute", cheaper)
+    compute, term = _compute(each)
+    largest = each[["launch", "memory"]].assign(compute=compute).idxmax(axis=1)
+    return largest.where(largest != "compute", term)

@@ -21,7 +21,7 @@ from experiments.driver.schema import Limits, Preset
 from experiments.driver.trial_build import PROGRAMS, Build, Source, Wrong, emulate, resources, sources, verify
 from xcorr.choice import table
 from xcorr.choice.auto import ordered, pick
-from xcorr.choice.floor import fft_flops, terms
+from xcorr.choice.floor import crossing_bytes, crossing_rate, fft_flops, terms
 from xcorr.errors import Parser, UserError, command, nearest
 from xcorr.native.variants import Variant
 from xcorr.paths import RESULTS
@@ -161,15 +161,17 @@ def in_turn(bench: Bench, points: Sequence[tuple[Unit, str]], names: Sequence[st
 
 def floor_us(problem: Problem, ceilings: Mapping[str, Any]) -> dict[str, float]:
     """The terms of the floor (xcorr/choice/floor.py) by name, in microseconds: an empty launch, the compulsory bytes,
-    and the cheaper of sums of products and transforms. Empty where a ceiling is missing."""
+    and the cheaper of sums of products and transforms, which exchange their values. Empty where a ceiling is missing."""
     names = ("empty_launch_stream_us", "copy_bytes_per_s", "fill_bytes_per_s", "cublas_fp32_flop_per_s")
     if not all(ceilings.get(name) for name in names):
         return {}
     launch, copy, fill, product = (float(ceilings[name]) for name in names)
-    each = terms(launch, problem.bytes(4), problem.fmas, fft_flops(problem), max(copy, fill), product)
-    name = "FP32 products" if each["direct"] <= each["fft"] else "FP32 transforms"
-    cheaper = min(each["direct"], each["fft"])
-    return {"an empty launch": each["launch"], "memory bandwidth": each["memory"], name: cheaper}
+    work = (problem.bytes(4), problem.fmas, fft_flops(problem), crossing_bytes(problem))
+    each = terms(launch, *work, max(copy, fill), product, crossing_rate(ceilings))
+    found = {"an empty launch": each["launch"], "memory bandwidth": each["memory"]}
+    if each["direct"] <= max(each["fft"], each["exchange"]):
+        return {**found, "FP32 products": each["direct"]}
+    return {**found, "FP32 transforms": each["fft"], "exchange between threads": each["exchange"]}
 
 
 def limit(us: float, floor: Mapping[str, float], kernels: Sequence[Mapping[str, str]]) -> str:

@@ -13,6 +13,9 @@ constexpr int kProduct = 8192;                        // side of the matrix prod
 constexpr int kRepetitions = 5;
 constexpr int kFmaChains = 16;
 constexpr int kFmaSteps = 4096;
+constexpr int kThreads = 256;  // of a block that computes or exchanges
+constexpr int kExchanged = 4;  // values of a thread that are under way at once
+constexpr int kExchangeSteps = 2048;
 
 // Independent chains of FMAs in registers. The store, which is never executed, keeps the compiler
 // from removing them.
@@ -25,6 +28,41 @@ __global__ void fma_chains(float factor, float* out) {
   }
   float sum = 0;
   for (int i = 0; i < kFmaChains; ++i) sum += chain[i];
+  if (sum == 12345.678f) *out = sum;
+}
+
+// Values that pass from lane to lane. `mask` is 1: an argument, so that two steps do not cancel out
+// at compile time.
+__global__ void shuffles(int mask, float* out) {
+  float value[kExchanged];
+  for (int i = 0; i < kExchanged; ++i) value[i] = static_cast<float>(threadIdx.x + i);
+  for (int step = 0; step < kExchangeSteps; ++step) {
+#pragma unroll
+    for (int i = 0; i < kExchanged; ++i) value[i] = __shfl_xor_sync(~0u, value[i], mask);
+  }
+  float sum = 0;
+  for (int i = 0; i < kExchanged; ++i) sum += value[i];
+  if (sum == 12345.678f) *out = sum;
+}
+
+// Values that a thread stores and its neighbour loads, 16 bytes each, without bank conflicts.
+__global__ void shared_exchange(int mask, float* out) {
+  __shared__ float4 slot[kExchanged][kThreads];
+  float4 value[kExchanged];
+  const unsigned own = threadIdx.x, other = own ^ static_cast<unsigned>(mask);
+  for (int i = 0; i < kExchanged; ++i) {
+    value[i] = make_float4(static_cast<float>(own + i), 1.0f, 2.0f, 3.0f);
+  }
+  for (int step = 0; step < kExchangeSteps; ++step) {
+#pragma unroll
+    for (int i = 0; i < kExchanged; ++i) slot[i][own] = value[i];
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < kExchanged; ++i) value[i] = slot[i][other];
+    __syncwarp();
+  }
+  float sum = 0;
+  for (int i = 0; i < kExchanged; ++i) sum += value[i].x + value[i].y + value[i].z + value[i].w;
   if (sum == 12345.678f) *out = sum;
 }
 
@@ -86,9 +124,11 @@ nlohmann::json measure_ceilings(Device& device) {
       best([&] { cudaMemcpyAsync(y, x, kBytes, cudaMemcpyDeviceToDevice, stream); }, 10);
   const Seconds fill = best([&] { cudaMemsetAsync(z, 1, kBytes, stream); }, 10);
   const int blocks = device.facts().at("multiprocessors").get<int>() * 16;
-  const Seconds fma = best([&] { fma_chains<<<blocks, 256, 0, stream>>>(0.999f, z); }, 10);
+  const Seconds fma = best([&] { fma_chains<<<blocks, kThreads, 0, stream>>>(0.999f, z); }, 10);
+  const Seconds shuffle = best([&] { shuffles<<<blocks, kThreads, 0, stream>>>(1, z); }, 10);
+  const Seconds shared = best([&] { shared_exchange<<<blocks, kThreads, 0, stream>>>(1, z); }, 10);
   random_floats<<<4096, 256, 0, stream>>>(y, kBytes / 4);
-  require_cuda(cudaGetLastError(), "FMA chains");
+  require_cuda(cudaGetLastError(), "kernels of the ceilings");
 
   cublasHandle_t handle{};
   check_cublas(cublasCreate(&handle));
@@ -110,9 +150,13 @@ nlohmann::json measure_ceilings(Device& device) {
 
   const double bytes = static_cast<double>(kBytes);
   const double flops = 2.0 * kProduct * kProduct * static_cast<double>(kProduct);
-  const double fma_flops = 2.0 * blocks * 256.0 * kFmaChains * kFmaSteps;
-  return {{"copy_bytes_per_s", 2 * bytes / copy},  // read and written
+  const double threads = static_cast<double>(blocks) * kThreads;
+  const double fma_flops = 2.0 * threads * kFmaChains * kFmaSteps;
+  const double exchanged = threads * kExchanged * kExchangeSteps;  // values
+  return {{"copy_bytes_per_s", 2 * bytes / copy},                  // read and written
           {"fill_bytes_per_s", bytes / fill},
+          {"shuffle_bytes_per_s", exchanged * sizeof(float) / shuffle},
+          {"shared_bytes_per_s", 2 * exchanged * sizeof(float4) / shared},  // stored and loaded
           {"fp32_fma_flop_per_s", fma_flops / fma},
           {"cublas_fp32_flop_per_s", flops / fp32},
           {"cublas_tf32_flop_per_s", flops / tf32},

@@ -14,9 +14,9 @@ void launch_spin(long long nanoseconds, cudaStream_t stream);
 // Launches a kernel that does nothing.
 void launch_empty(cudaStream_t stream);
 
-// The maximal rates of the device, from which floors are computed (docs/glossary.md, ceiling): copy and
-// fill in bytes/s, FP32 FMA and matrix products in FP32 and TF32 in FLOP/s, an empty launch on a stream
-// and by graph replay in us. Takes 12 GiB of device memory.
+// The maximal rates of the device, from which floors are computed (docs/glossary.md, ceiling): copy,
+// fill, shuffles, and stores and loads of shared memory in bytes/s, FP32 FMA and matrix products in
+// FP32 and TF32 in FLOP/s, an empty launch on a stream and by graph replay in us. Takes 12 GiB of device memory.
 nlohmann::json measure_ceilings(Device& device);
 
 }  // namespace xcorr

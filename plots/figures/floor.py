@@ -1,5 +1,7 @@
 """How far the best time of every problem is from what the machine's ceilings allow."""
 
+import math
+
 import pandas as pd
 
 from plots import ceilings as limits
@@ -15,7 +17,7 @@ ORDER = 62
 TITLE = "Distance to the floor"
 ROW_IN = 0.34
 DEEPEST = 12.0  # a factor from which on the colour deepens no more
-BOUNDS = {"launch": "launch", "memory": "memory", "direct": "direct", "fft": "FFT"}
+BOUNDS = {"launch": "launch", "memory": "memory", "direct": "direct", "fft": "FFT", "exchange": "exchange"}
 
 
 def distances(points: pd.DataFrame, ceilings: limits.Ceilings) -> pd.DataFrame:
@@ -46,6 +48,8 @@ def draw(results: ResultSet) -> list[Result]:
         panels.append(_cells.Panel(FORM_TITLES.get(form, form), counts, sizes, cells))
     worst = lines.loc[lines["factor"].idxmax()]
     rate = ceilings.fp32_product / 1e12
+    exchange = ceilings.crossing_per_s
+    crossed = f", or its fewest exchanges between threads at {exchange / 1e12:.3g} TB/s where they take longer"
     faster, of = floor.below_launch(results.rows)
     beside = f" {faster} of {of} points are faster than the empty launch that was timed beside them." if faster else ""
     return [
@@ -55,8 +59,10 @@ def draw(results: ResultSet) -> list[Result]:
             caption=(
                 "Time of the fastest variant divided by the floor. The floor is the largest of three times, all measured on "
                 f"this machine: an empty launch ({si_time(ceilings.launch_stream_us * MICRO)}); the compulsory bytes at "
-                f"{ceilings.bytes_per_s / 1e12:.3g} TB/s; the cheaper of direct computation and FFT at {rate:.3g} TFLOP/s. "
-                "Below each factor stands which of them it is. Plans are not counted. The geometric mean of all "
+                f"{ceilings.bytes_per_s / 1e12:.3g} TB/s; the cheaper of direct computation and FFT at {rate:.3g} TFLOP/s"
+                f"{'' if math.isinf(exchange) else crossed}. "
+                f"Below each factor stands which of them it is. {floor.binding(lines, ceilings)} "
+                "Plans are not counted. The geometric mean of all "
                 f"{len(lines)} cells is {geometric_mean(lines['factor']):.2f}x; the "
                 f"largest is {worst['factor']:.1f}x ({style.label(worst['variant'])}, {worst['form']}, "
                 f"{worst['counts']}, {worst['size']}). {floor.CAVEAT}{beside}"

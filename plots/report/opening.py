@@ -70,7 +70,7 @@ def _floor(results: ResultSet) -> str:
     return (
         f"On the {_many(len(distances), 'problem')} of the figure “Best time over the floor”, the fastest time is "
         f"{mean:.2f} times the floor (geometric mean), and {distances['factor'].max():.1f} times at most. The floor is the "
-        "shortest time that the measured limits of this machine (empty launch, memory, arithmetic) allow for a call that "
+        "shortest time that the measured limits of this machine (empty launch, memory, arithmetic, exchange between threads) allow for a call that "
         "starts after the previous one has ended. Calls that overlap can be faster."
     )
 

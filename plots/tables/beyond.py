@@ -58,13 +58,14 @@ SHOWN = (
 @dataclass(frozen=True)
 class Beyond:
     """What is said of a set: a line per cell (COLUMNS), a line per mode and problem (MODE_COLUMNS), the bars, the
-    title of the baseline, and what is to be known of its times."""
+    title of the baseline, what is to be known of its times, and which limits bind."""
 
     lines: pd.DataFrame
     modes: pd.DataFrame
     bars: Bars
     title: str
     aside: str
+    roofs: str = ""  # which limit is the floor of how many cells
 
 
 @dataclass(frozen=True)
@@ -235,15 +236,16 @@ def speedup_sentence(found: Beyond) -> str:
 
 
 def sentences(found: Beyond) -> str:
-    """Two sentences: how much faster than the paper's best, and how far from the floor."""
+    """How much faster than the paper's best, how far from the floor, and which limit binds."""
     said = speedup_sentence(found)
     far = found.lines["distance"].dropna()
     if not said or far.empty:
         return said or summary(found)[0]
     return (
         f"{said} On these problems the time of the fastest variant is {geometric_mean(far):.2f} times the floor (geometric mean). The "
-        "floor is the shortest time that the measured limits of the machine (empty launch, memory, arithmetic) allow for a "
-        "call that starts after the previous one has ended. Calls that overlap can be faster."
+        "floor is the shortest time that the measured limits of the machine (empty launch, memory, arithmetic, exchange between "
+        "threads) allow for a call that starts after the previous one has ended. Calls that overlap can be faster. "
+        f"{found.roofs}"
     )
 
 
@@ -268,12 +270,17 @@ def of_set(results: tidy.ResultSet, name: str = BASELINE) -> Beyond:
     raw, baseline = load_baseline(name)
     what = raw["beyond"]
     bars = Bars(float(what["mean_bar"]), float(what["least_bar"]))
-    lines, modes = pd.DataFrame(columns=COLUMNS), pd.DataFrame(columns=MODE_COLUMNS)
+    lines, modes, roofs = pd.DataFrame(columns=COLUMNS), pd.DataFrame(columns=MODE_COLUMNS), ""
     if what["machine_key"] == results.key:
-        lines = table(results.points, what, baseline, load(results.folder))
+        ceilings = load(results.folder)
+        lines = table(results.points, what, baseline, ceilings)
+        ours = fastest(usual(results.points))
+        ours = ours[ours.index.isin(list(baseline))].reset_index()
+        if isinstance(ceilings, Ceilings) and len(ours):
+            roofs = floor.binding(ours, ceilings)
         # The rows of the side experiment alone: its modes were measured side by side.
         modes = by_mode(results.feeding("best_by_mode"), what["new_families"])
-    return Beyond(lines, modes, bars, raw["title"], what.get("aside", ""))
+    return Beyond(lines, modes, bars, raw["title"], what.get("aside", ""), roofs)
 
 
 def page(results: tidy.ResultSet) -> Page | None:

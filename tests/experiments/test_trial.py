@@ -78,6 +78,14 @@ def test_the_floor_has_the_cheaper_of_products_and_transforms():
     assert trial.floor_us(PROBLEM, {}) == {}
 
 
+def test_transforms_exchange_their_values():
+    problem = Problem.of_id("n-to-m/256x256/256x256/32:32/full")
+    assert trial.floor_us(problem, CEILINGS)["exchange between threads"] == 0, "not measured"
+    floor = trial.floor_us(problem, {**CEILINGS, "shuffle_bytes_per_s": 2e12})
+    assert floor["exchange between threads"] == pytest.approx(1088 * 512**2 * 8 / 2e6) == max(floor.values())
+    assert "FP32 products" in trial.floor_us(problem, {**CEILINGS, "shuffle_bytes_per_s": 1e9}), "they exchange nothing"
+
+
 def test_every_variant_of_the_tree_is_known_in_a_folder_of_its_own_too():
     files = [*(ROOT / "algorithms").rglob("*.cu"), *(ROOT / "algorithms").rglob("*.cpp")]
     ids = {path.stem for path in files if "XCORR_VARIANT(" in path.read_text()}

@@ -17,6 +17,8 @@ from plots.drawing import Omitted
 from plots.figures import _cells, _curves, _ratios, accuracy, crossover, floor, roofline
 from plots.metrics import METRICS
 from plots.sources.beyond.figures import cache, energy, in_kernel, replay
+from xcorr.choice.floor import crossing_bytes, crossing_rate, crossings
+from xcorr.paths import ROOT
 from xcorr.problem import Problem
 
 # Round numbers of an imaginary card, but for the matrix product: 51 TFLOP/s.
@@ -85,6 +87,54 @@ def test_floor_is_launch_memory_direct_or_fft(ceilings):
     assert lowest["without_bytes", 16, "stream"] == pytest.approx(min(direct, fft) / 51e6)
 
 
+def test_values_of_a_transform_cross_as_often_as_64_a_thread_need():
+    # 64 values stay in one thread, 64^2 values are known after one crossing, 64^3 after two.
+    known = {32: 0, 64: 0, 65: 1, 64**2: 1, 64**2 + 1: 2, 64**3: 2, 64**3 + 1: 3}
+    assert {values: crossings(values) for values in known} == known
+
+
+@pytest.mark.parametrize(
+    ("problem", "transforms", "values", "times"),
+    [
+        ("one-to-one/4x4/4x4/1:1/full", 3, 8 * 8 // 2, 0),
+        ("one-to-one/8x8/8x8/1:1/full", 3, 16 * 16 // 2, 1),
+        ("n-to-mn/64x64/64x64/8:32/full", 8 + 32 + 32, 128 * 128 // 2, 2),
+        ("n-to-m/256x256/256x256/3:5/full", 3 + 5 + 15, 512 * 512 // 2, 2),
+        ("one-to-one/600x600/600x600/1:1/full", 3, 1200 * 1200 // 2, 3),
+    ],
+)
+def test_exchange_counts_every_value_of_every_transform_at_each_crossing(problem, transforms, values, times):
+    assert crossing_bytes(Problem.of_id(problem)) == transforms * values * 8 * times
+
+
+def test_the_faster_way_to_exchange_counts():
+    assert crossing_rate({"shuffle_bytes_per_s": 3e13, "shared_bytes_per_s": 4e13}) == 3e13
+    assert crossing_rate({"shuffle_bytes_per_s": 1e13, "shared_bytes_per_s": 4e13}) == 2e13, "stored and loaded"
+    assert crossing_rate({"shared_bytes_per_s": 4e13}) == 2e13
+    assert crossing_rate({}) == math.inf
+
+
+def test_an_fft_takes_the_longer_of_its_arithmetic_and_its_exchange(ceilings):
+    rows = [square("n-to-m", 256, 32, 32, 2000.0), square("n-to-m", 4, 400, 400, 400.0)]
+
+    def found(rate):
+        (ceilings / limits.FILE).write_text(json.dumps({**MEASURED, "shuffle_bytes_per_s": rate}))
+        lines, measured = sets.points(rows).set_index("left_rows", drop=False), limits.load(ceilings)
+        return floors.floor_us(lines, measured), floors.bound_by(lines, measured), floors.binding(lines, measured)
+
+    lowest, bound, said = found(30e12)
+    assert (lowest[256], bound[256]) == (pytest.approx(272.7, abs=0.05), "fft")
+    # 1088 transforms of 512 x 512 / 2 values, two crossings of 8 bytes: 2.28 GB.
+    assert said.endswith(f"takes {100 * 1088 * 512**2 * 8 / 30e6 / 272.7:.0f} % of the floor at most.")
+    lowest, bound, said = found(2e12)
+    assert (lowest[256], bound[256]) == (pytest.approx(1088 * 512**2 * 8 / 2e6), "exchange")
+    assert bound[4] == "memory", "a problem without crossings, or one that direct computation solves faster"
+    assert "memory on 1, exchange between threads on 1 of these 2 problems" in said
+    # Direct computation, 2 * 256^4 FLOPs a pair, needs no exchange.
+    lowest, bound, said = found(1e9)
+    assert (lowest[256], bound[256]) == (pytest.approx(2 * 256**4 * 1024 / 51e6), "direct")
+
+
 @pytest.mark.parametrize(
     ("left", "right", "window", "lengths"),
     [
@@ -120,6 +170,12 @@ def test_ceilings_that_cannot_be_used_say_how_to_measure_them(tmp_path):
     assert limits.load(tmp_path).tf32_product is None
 
 
+def test_ceilings_are_read_by_the_names_that_the_harness_gives_them():
+    source = (ROOT / "harness" / "device" / "device_kernels.cu").read_text()
+    read = {*limits.KEYS.values(), *limits.OPTIONAL.values()}
+    assert not {name for name in read if f'"{name}"' not in source}
+
+
 def test_floor_map_shows_the_best_time_over_the_floor(ceilings):
     rows = [
         square("one-to-one", 16, 1, 1, 6.3),
@@ -134,6 +190,12 @@ def test_floor_map_shows_the_best_time_over_the_floor(ceilings):
     assert [one.get_title(loc="left"), many.get_title(loc="left")] == ["One-to-one", "n-to-m"]
     assert "The geometric mean of all 2 cells is 2.00x" in drawing.caption and drawing.section == "beyond"
     assert "Launches that overlap can be faster than the floor" in drawing.caption
+    assert "The limit that binds is the launch on 1, FFT arithmetic on 1 of these 2 problems" in drawing.caption
+    assert "was not measured and is left out" in drawing.caption
+    (ceilings / limits.FILE).write_text(json.dumps({**MEASURED, "shared_bytes_per_s": 4e12}))
+    exchanged = draw(floor, result_set(rows, ceilings))["floor"]
+    assert texts(exchanged.figure.axes[1])[0].endswith("exchange\n1.14 ms")
+    assert "fewest exchanges between threads at 2 TB/s where they take longer" in exchanged.caption
     assert "timed beside them" not in drawing.caption, "rows without launch_us say nothing about it"
     rows += [
         square("one-to-one", 32, 1, 1, us, launch_us=3.2, variant=name) for name, us in (("fast", 2.9), ("slow", 3.3))

@@ -56,7 +56,8 @@ class StandIn final : public ForwardingDevice {
     return {{"copy_bytes_per_s", 3e12},       {"fill_bytes_per_s", 3e12},
             {"fp32_fma_flop_per_s", 5e13},    {"cublas_fp32_flop_per_s", 4e13},
             {"cublas_tf32_flop_per_s", 4e14}, {"empty_launch_stream_us", 2.0},
-            {"empty_launch_graph_us", 1.0}};
+            {"empty_launch_graph_us", 1.0},   {"shuffle_bytes_per_s", 3e13},
+            {"shared_bytes_per_s", 3e13}};
   }
 
   std::size_t available_bytes() const override { return std::size_t{80} << 30; }
