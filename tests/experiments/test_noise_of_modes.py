@@ -123,6 +123,20 @@ def test_a_point_that_fails_is_named_and_left_out(gpu, capsys):
     assert re.search(r"0 to 4 us +2 ", said.out)
 
 
+def test_times_belong_to_their_points_and_one_that_fails_in_one_mode_is_left_out_of_both(gpu, capsys, monkeypatch):
+    def times_of(_, points, __):
+        us = {("first", "a=1"): 2.0, ("first", "a=2"): 5.0, ("second", "a=1"): 9.0}
+        times = [us[unit.variant.id, params] + (unit.mode == "graph") / 4 for unit, params in points]
+        return {i: "no memory" if time == 9.25 else time for i, time in enumerate(times)}
+
+    monkeypatch.setattr(noise, "times_of", times_of)
+    assert noise.main(["--processes", "4"]) == 0
+    said = capsys.readouterr()
+    assert "left out: second one-to-one/8x8/8x8/1:1/full a=1: no memory" in said.err and "second" not in said.out
+    for line in ("1/full a=1 +2.000 +1.000 +2.250 +1.000", "1/full a=2 +5.000 +1.000 +5.250 +1.000", "4 to 8 us +1 "):
+        assert re.search(line, said.out), line
+
+
 def test_a_noisier_mode_stream_is_named(gpu, capsys, monkeypatch):
     times = iter([1.0, 1.5])
 
