@@ -67,6 +67,13 @@ normalised_error float  -     -    record      later
 compile_us       float  us    -    record      later
 load_us          float  us    -    record      later
 registers        float  -     -    record      later
+sm_mhz           float  MHz   -    repetition  later
+slow_clock       text   -     -    repetition  later
+host_paced       text   -     -    record      later
+stopped          text   -     -    record      later
+plan_low_us      float  us    -    record      later
+plan_high_us     float  us    -    record      later
+plans            float  -     -    record      later
 """
 
 

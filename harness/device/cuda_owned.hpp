@@ -34,6 +34,13 @@ inline CudaEvent make_event() {
   return CudaEvent(event);
 }
 
+// Comes after both events.
+inline double elapsed(const CudaEvent& start, const CudaEvent& end) {  // in seconds
+  float milliseconds = 0;
+  require_cuda(cudaEventElapsedTime(&milliseconds, start.get(), end.get()), "event");
+  return milliseconds * 1e-3;
+}
+
 // `count` elements of device memory.
 template <typename T>
 class DeviceArray {

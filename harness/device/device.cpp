@@ -18,7 +18,8 @@ namespace {
 constexpr std::pair<Mode, std::string_view> kModes[] = {{Mode::stream, "stream"},
                                                         {Mode::latency, "latency"},
                                                         {Mode::graph, "graph"},
-                                                        {Mode::cold, "cold"}};
+                                                        {Mode::cold, "cold"},
+                                                        {Mode::paper, "paper"}};
 
 template <typename Values>
 std::string listed(const Values& values) {

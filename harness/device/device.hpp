@@ -17,9 +17,10 @@
 namespace xcorr {
 
 // How calls follow each other while they are timed (docs/design.md, Time). Times of two modes are
-// never mixed. stream: back to back (throughput). latency: the host waits after each call. graph:
-// replay of a captured call. cold: the caches are flushed before each call.
-enum class Mode { stream, latency, graph, cold };
+// never mixed. stream: back to back, all enqueued before the first one starts (throughput).
+// latency: the host waits after each call. graph: replay of a captured call. cold: the caches are
+// flushed before each call. paper: back to back at the pace of the host, as in the paper.
+enum class Mode { stream, latency, graph, cold, paper };
 std::string_view to_string(Mode mode);
 Mode parse_mode(const std::string& text);
 
@@ -27,6 +28,26 @@ Mode parse_mode(const std::string& text);
 using Buffer = std::unique_ptr<void, std::function<void(void*)>>;
 
 using Seconds = double;
+
+// Time of some calls.
+struct Timed {
+  Seconds seconds = 0;
+  double sm_mhz = 0;  // mean clock of an SM meanwhile; 0 where it is not known
+
+  void add(const Timed& other) {
+    const Seconds total = seconds + other.seconds;
+    const bool known = other.sm_mhz > 0 && (seconds == 0 || sm_mhz > 0);
+    sm_mhz = known ? (sm_mhz * seconds + other.sm_mhz * other.seconds) / total : 0;
+    seconds = total;
+  }
+};
+
+// What samples of one point in mode stream have shown (time_gated in gated.hpp).
+struct Pace {
+  Index calls = 0;       // this many calls take at most half of the queue; 0: not known yet
+  bool limited = false;  // twice as many do not fit
+  bool by_host = false;  // a call waits for its own work: the host makes the pace
+};
 
 class Device {
  public:
@@ -66,11 +87,18 @@ class Device {
   // Energy in microjoules since a fixed moment in the past; empty without a counter. Comes after
   // all work has ended.
   virtual std::optional<double> energy_uj() { return std::nullopt; }
-  // Time of one launch of an empty kernel, launched back to back; the shortest of a few batches.
-  // This pace of the host limits calls that are not several times longer. Empty on the CPU.
-  virtual std::optional<Seconds> empty_launch() { return std::nullopt; }
-  // Time of `count` calls of `compute` in `mode`.
-  virtual Seconds time(const std::function<void()>& compute, Index count, Mode mode) = 0;
+  // Time of one launch of an empty kernel in `mode`; the shortest of a few batches. In mode paper it
+  // is the pace of the host, which limits calls that are not several times longer. Empty on the CPU.
+  virtual std::optional<Seconds> empty_launch(Mode /*mode*/) { return std::nullopt; }
+  // Time of `count` calls of `compute` in `mode`. `pace` is kept between the samples of a point.
+  virtual Timed sample(const std::function<void()>& compute, Index count, Mode mode,
+                       Pace& pace) = 0;
+  Seconds time(const std::function<void()>& compute, Index count, Mode mode) {
+    Pace pace;
+    return sample(compute, count, mode, pace).seconds;
+  }
+  // The clock that an SM has unless something slows it down; 0 where it is not known.
+  virtual double default_clock_mhz() const { return 0; }
   // The shortest batch that the clock resolves well.
   virtual Seconds shortest_batch() const = 0;
   // Mean time of each phase of `compute` by name, "rest" included.

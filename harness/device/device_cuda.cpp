@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/device/cuda_owned.hpp"
+#include "harness/device/cuda_timer.hpp"
 #include "harness/device/device.hpp"
 #include "harness/device/device_kernels.hpp"
 #include "harness/device/nvml.hpp"
@@ -20,12 +21,6 @@ CudaEvent recorded_event(cudaStream_t stream) {
   CudaEvent event = make_event();
   require_cuda(cudaEventRecord(event.get(), stream), "event");
   return event;
-}
-
-Seconds time_from(const CudaEvent& start, const CudaEvent& end) {
-  float milliseconds = 0;
-  require_cuda(cudaEventElapsedTime(&milliseconds, start.get(), end.get()), "event");
-  return milliseconds * 1e-3;
 }
 
 // A mark is an event in the stream; the kernels of a phase lie between two events.
@@ -119,7 +114,7 @@ class Cuda : public Device {
             {"memory_bytes", properties_.totalGlobalMem},
             {"l2_bytes", properties_.l2CacheSize},
             {"shared_bytes_per_block", properties_.sharedMemPerBlockOptin},
-            {"max_clock_mhz", attribute(cudaDevAttrClockRate, index_) / 1e3},
+            {"max_clock_mhz", default_clock_mhz()},
             {"clock_mhz", number(nvml_.sm_clock_mhz())},
             {"memory_clock_mhz", number(nvml_.memory_clock_mhz())},
             {"temperature_c", number(nvml_.temperature_c())},
@@ -183,26 +178,29 @@ class Cuda : public Device {
 
   std::optional<double> energy_uj() override { return nvml_.energy_uj(); }
 
-  Seconds time(const std::function<void()>& compute, Index count, Mode mode) override {
-    switch (mode) {
-      case Mode::latency:
-        return time_latency(compute, count);
-      case Mode::graph:
-        return time_graph(compute, count);
-      case Mode::cold:
-        return time_cold(compute, count);
-      default:
-        return time_between([&] {
-          for (Index i = 0; i < count; ++i) compute();
-        });
+  Timed sample(const std::function<void()>& compute, Index count, Mode mode, Pace& pace) override {
+    if (!gate_) gate_.emplace(properties_.multiProcessorCount, stream_.get());
+    if (mode == Mode::stream) {
+      const Timed timed = time_gated(*gate_, compute, count, pace);
+      if (!pace.by_host) return timed;
     }
+    SmClock& clock = gate_->clock();
+    clock.begin(stream_.get());
+    synchronize();
+    const Seconds seconds = time_ungated(compute, count, mode);
+    clock.end(stream_.get());
+    synchronize();
+    return {seconds, clock.mhz()};
+  }
+  double default_clock_mhz() const override {
+    return attribute(cudaDevAttrClockRate, index_) / 1e3;
   }
 
-  std::optional<Seconds> empty_launch() override {
+  std::optional<Seconds> empty_launch(Mode mode) override {
     constexpr Index kLaunches = 400;
-    const auto batch = [&] {
-      return time([&] { launch_empty(stream_.get()); }, kLaunches, Mode::stream);
-    };
+    const std::function<void()> launch = [&] { launch_empty(stream_.get()); };
+    Pace pace;
+    const auto batch = [&] { return sample(launch, kLaunches, mode, pace).seconds; };
     return std::min({batch(), batch(), batch()}) / static_cast<double>(kLaunches);
   }
 
@@ -230,7 +228,7 @@ class Cuda : public Device {
     for (const CudaMarks& marks : all) {
       for (std::size_t i = 0; i + 1 < marks.marks.size(); ++i) {
         totals[marks.marks[i].first] +=
-            time_from(marks.marks[i].second, marks.marks[i + 1].second) / repetitions;
+            elapsed(marks.marks[i].second, marks.marks[i + 1].second) / repetitions;
       }
     }
     return totals;
@@ -262,7 +260,22 @@ class Cuda : public Device {
     work();
     require_cuda(cudaEventRecord(stop.get(), stream_.get()), "event");
     synchronize();
-    return time_from(start, stop);
+    return elapsed(start, stop);
+  }
+
+  Seconds time_ungated(const std::function<void()>& compute, Index count, Mode mode) {
+    switch (mode) {
+      case Mode::latency:
+        return time_latency(compute, count);
+      case Mode::graph:
+        return time_graph(compute, count);
+      case Mode::cold:
+        return time_cold(compute, count);
+      default:
+        return time_between([&] {
+          for (Index i = 0; i < count; ++i) compute();
+        });
+    }
   }
 
   Seconds time_latency(const std::function<void()>& compute, Index count) {
@@ -316,6 +329,7 @@ class Cuda : public Device {
   Nvml nvml_;
   cudaDeviceProp properties_{};
   CudaStream stream_;
+  std::optional<CudaGate> gate_;  // with the first sample: a session has none
   Buffer flush_;
 };
 

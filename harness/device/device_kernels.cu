@@ -79,15 +79,36 @@ void check_cublas(cublasStatus_t code) {
                            "; is its library the one of this toolkit?");
 }
 
+__device__ long long global_timer() {
+  long long nanoseconds;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));
+  return nanoseconds;
+}
+
 __global__ void spin(long long nanoseconds) {
-  long long start, now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (now - start < nanoseconds);
+  const long long start = global_timer();
+  while (global_timer() - start < nanoseconds) {
+  }
 }
 
 __global__ void empty() {}
+
+__global__ void hold(GateFlags* flags, unsigned gate, long long nanoseconds) {
+  const long long start = global_timer();
+  while (flags->opened < gate) {
+    if (global_timer() - start < nanoseconds) continue;
+    flags->let_go = gate;
+    return;
+  }
+}
+
+__global__ void stamp(ClockStamp* stamps, unsigned sms) {
+  unsigned sm;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  if (sm >= sms) return;
+  stamps[sm] = {static_cast<unsigned long long>(clock64()),
+                static_cast<unsigned long long>(global_timer())};
+}
 
 }  // namespace
 
@@ -99,6 +120,16 @@ void launch_spin(long long nanoseconds, cudaStream_t stream) {
 void launch_empty(cudaStream_t stream) {
   empty<<<1, 1, 0, stream>>>();
   require_cuda(cudaGetLastError(), "empty kernel");
+}
+
+void launch_hold(GateFlags* flags, unsigned gate, long long nanoseconds, cudaStream_t stream) {
+  hold<<<1, 1, 0, stream>>>(flags, gate, nanoseconds);
+  require_cuda(cudaGetLastError(), "gate");
+}
+
+void launch_stamps(ClockStamp* stamps, int sms, cudaStream_t stream) {
+  stamp<<<sms, 1, 0, stream>>>(stamps, static_cast<unsigned>(sms));
+  require_cuda(cudaGetLastError(), "clock of the SMs");
 }
 
 nlohmann::json measure_ceilings(Device& device) {
@@ -146,7 +177,8 @@ nlohmann::json measure_ceilings(Device& device) {
   const Seconds fp32 = product(CUBLAS_DEFAULT_MATH), tf32 = product(CUBLAS_TF32_TENSOR_OP_MATH);
   cublasDestroy(handle);
   const auto empty = [&] { launch_empty(stream); };
-  const Seconds empty_stream = best(empty, 2000), empty_graph = best(empty, 2000, Mode::graph);
+  const Seconds empty_stream = best(empty, 2000), empty_graph = best(empty, 2000, Mode::graph),
+                empty_host = best(empty, 2000, Mode::paper);
 
   const double bytes = static_cast<double>(kBytes);
   const double flops = 2.0 * kProduct * kProduct * static_cast<double>(kProduct);
@@ -161,6 +193,7 @@ nlohmann::json measure_ceilings(Device& device) {
           {"cublas_fp32_flop_per_s", flops / fp32},
           {"cublas_tf32_flop_per_s", flops / tf32},
           {"empty_launch_stream_us", empty_stream * 1e6},
+          {"empty_launch_host_us", empty_host * 1e6},
           {"empty_launch_graph_us", empty_graph * 1e6}};
 }
 

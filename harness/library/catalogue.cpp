@@ -39,7 +39,7 @@ nlohmann::json describe(const Variant& v) {
       reduced.push_back(kind);
     }
   }
-  std::vector<std::string> modes = {"stream", "latency", "cold"};
+  std::vector<std::string> modes = {"stream", "latency", "cold", "paper"};
   if (v.backend == Backend::cuda) modes.push_back("graph");
   return {{"id", v.id},
           {"family", v.family},

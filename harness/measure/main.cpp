@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -20,6 +21,7 @@
 #include "harness/library/catalogue.hpp"
 #include "harness/measure/measure.hpp"
 #include "harness/measure/options.hpp"
+#include "harness/measure/stopping.hpp"
 #include "harness/problem/error.hpp"
 #include "harness/problem/whole_numbers.hpp"
 
@@ -49,10 +51,14 @@ class Records {
   std::ostream* out_ = nullptr;
 };
 
+// The message of a repetition that was left out.
+constexpr const char* kEnough = "the repetitions before this one are enough";
+
 // A point to measure. `number` counts the lines of --points from 0, and is -1 without --points.
 struct Asked {
   std::unique_ptr<Point> point;
   int number = -1;
+  Stopping stopping;
 
   std::string name() const {
     return number < 0 ? point->name() : point->name() + "#" + std::to_string(number);
@@ -87,7 +93,9 @@ class PointReporter : public benchmark::ConsoleReporter {
     return goes_on;
   }
 
-  void ReportRuns(const std::vector<Run>& runs) override {
+  void ReportRuns(const std::vector<Run>& reported) override {
+    std::vector<Run> runs = reported;
+    std::erase_if(runs, [](const Run& run) { return run.error_message == kEnough; });
     if (!silent_) ConsoleReporter::ReportRuns(runs);
     const Asked& asked = *points_.at(runs.front().run_name.function_name);
     Point& point = *asked.point;
@@ -100,9 +108,12 @@ class PointReporter : public benchmark::ConsoleReporter {
     finished_.insert(&point);
     std::vector<Repetition> repetitions;
     for (const Run& run : runs) {
-      if (!run.error_occurred) repetitions.push_back({run.iterations, run.GetAdjustedRealTime()});
+      if (run.error_occurred) continue;
+      const auto clock = run.counters.find("sm_mhz");
+      repetitions.push_back({run.iterations, run.GetAdjustedRealTime(),
+                             clock == run.counters.end() ? 0 : double{clock->second}});
     }
-    point.finish(std::move(repetitions));
+    point.finish(std::move(repetitions), asked.stopping.reason());
     records_.write(asked.line("record", point.record()));
     failed_ |= point.outcome() == Outcome::incorrect || point.outcome() == Outcome::failed;
     if (!silent_ && point.outcome() != Outcome::passed) {
@@ -125,11 +136,25 @@ class PointReporter : public benchmark::ConsoleReporter {
   bool failed_ = false;
 };
 
-void run_point(benchmark::State& state, Point& point) {
+// One repetition, or a trial that Google Benchmark makes before the first one.
+void run_point(benchmark::State& state, Point& point, Stopping& stopping) {
   point.prepare();
-  while (point.outcome() == Outcome::passed && state.KeepRunningBatch(point.batch())) {
-    state.SetIterationTime(point.time(point.batch()));
+  if (point.outcome() == Outcome::passed && stopping.enough()) {
+    // Debug builds of Google Benchmark want the same number of iterations in all repetitions.
+    state.KeepRunningBatch(stopping.calls());
+    return state.SkipWithError(kEnough);
   }
+  const auto start = std::chrono::steady_clock::now();
+  Timed sum;
+  while (point.outcome() == Outcome::passed && state.KeepRunningBatch(point.batch())) {
+    const Timed timed = point.time(point.batch());
+    state.SetIterationTime(timed.seconds);
+    sum.add(timed);
+  }
+  const Index calls = state.iterations();
+  stopping.add(calls, sum.seconds / static_cast<double>(std::max<Index>(calls, 1)),
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (sum.sm_mhz > 0) state.counters["sm_mhz"] = sum.sm_mhz;
   if (point.outcome() != Outcome::passed) {
     state.SkipWithError((std::string(to_string(point.outcome())) + ": " + point.reason()).c_str());
   }
@@ -160,7 +185,9 @@ void add_points(const Options& options, int number, Device& device, std::vector<
                                  parse_input_kind(options.input),
                                  options.seed,
                                  options.energy_time};
-      points.push_back({std::make_unique<Point>(request, device), number});
+      points.push_back(
+          {std::make_unique<Point>(request, device), number,
+           Stopping(std::max(options.repetitions, 1), options.noise, options.max_time)});
     }
   }
 }
@@ -206,6 +233,14 @@ void check_numbers(const Options& options, const CLI::App& app) {
         "give 0 or more and at most 86400 seconds");
   check("--repetitions", options.repetitions,
         options.repetitions >= 1 && options.repetitions <= kMostRepetitions, "use 1..1000000");
+  check("--noise", options.noise, options.noise > 0 && options.noise < 1,
+        "give a share above 0 and below 1, as 0.005");
+  check("--max-time", options.max_time,
+        options.max_time > 0 && options.max_time <= kLongestMeasurement,
+        "give more than 0 and at most 86400 seconds");
+  if (app.count("--noise") != app.count("--max-time")) {
+    throw UserError("arguments: --noise and --max-time go together; give both or none");
+  }
 }
 
 // Refuses the same in flags of Google Benchmark, and in the environment variables that set them.
@@ -234,6 +269,16 @@ void check_benchmark_flags(int argc, char** argv) {
   }
 }
 
+// With --noise, as many as fit into --max-time. 0: what Google Benchmark chooses.
+int most_repetitions(const Options& options) {
+  if (options.noise <= 0) return options.repetitions;
+  const double usual_min_time = 0.5;  // of Google Benchmark
+  const double each = options.min_time > 0 ? options.min_time : usual_min_time;
+  const double more = std::ceil(options.max_time / each);
+  return static_cast<int>(
+      std::min<double>(std::max(options.repetitions, 1) + more, kMostRepetitions));
+}
+
 int measure(const Options& options, Device& device) {
   std::vector<Asked> points = make_points(options, device);
   Records records(options.records);
@@ -254,11 +299,12 @@ int measure(const Options& options, Device& device) {
                                                   {"problem", p.request().problem.id()},
                                                   {"mode", to_string(p.request().mode)}}));
           }
-          run_point(state, p);
+          run_point(state, p, asked.stopping);
         });
     registered->UseManualTime()->Unit(benchmark::kMicrosecond);
-    if (options.repetitions > 0) registered->Repetitions(options.repetitions);
     if (options.min_time > 0) registered->MinTime(options.min_time);
+    const int repetitions = most_repetitions(options);
+    if (repetitions > 0) registered->Repetitions(repetitions);
   }
   PointReporter reporter(by_name, records, options.records == "-");
   if (benchmark::RunSpecifiedBenchmarks(&reporter) == 0) {
@@ -312,15 +358,22 @@ int run(int argc, char** argv) {
         },
         std::string(help) + "; default " + field_text({}, name));
   }
-  app.add_option("--mode", options.mode, "stream, latency, graph or cold")->capture_default_str();
+  app.add_option("--mode", options.mode, "stream, latency, graph, cold or paper")
+      ->capture_default_str();
   app.add_option("--input", options.input,
                  "timed input: uniform, zero-mean, integer, ...: see harness/problem/inputs.hpp")
       ->capture_default_str();
   app.add_option("--seed", options.seed, "of the inputs")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--repetitions", options.repetitions, "measurements of each point");
+  app.add_option("--repetitions", options.repetitions,
+                 "measurements of each point; with --noise, at least so many");
   app.add_option("--min-time", options.min_time, "seconds of each measurement, at least");
+  app.add_option("--noise", options.noise,
+                 "measures on until the standard deviation is at most this share of the mean, as "
+                 "0.005, or --max-time is over; the record names the condition as 'stopped'");
+  app.add_option("--max-time", options.max_time,
+                 "with --noise: seconds that the measurements of a point take, at most");
   app.add_option("--energy-time", options.energy_time,
                  "seconds for which energy is counted, at least; 0, the default: it is not");
   app.add_option("--points", options.points,

@@ -14,7 +14,13 @@
 namespace xcorr {
 namespace {
 
-constexpr int kPlanRepetitions = 3;
+// Plans are made ten times, and three times where that takes long, as for kernels that are compiled at
+// run time and for measured plans of FFTW.
+constexpr std::size_t kPlans = 10, kLongPlans = 3;
+constexpr double kPlansTime_us = 5e5;
+// A sample with a clock below this share of the device's default is measured again so many times.
+constexpr double kLowestClock = 0.75;
+constexpr int kSlowSamples = 3;
 // Larger transfers would take longer than the measurement.
 constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;
 
@@ -31,6 +37,8 @@ double median(std::vector<double> values) {
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
+
+const char* yes_or_no(bool yes) { return yes ? "yes" : "no"; }
 
 // Keeps the worse errors, relative to their bounds.
 void worsen(std::optional<Check>& into, const Check& check) {
@@ -152,28 +160,13 @@ Outcome Point::prepare() {
     memory_->out.poison(device_);
     memory_->call = memory_->operands.call(memory_->out.data(), device_);
     plan.workspace = memory_->workspace.get();
-    std::vector<double> plan_times, load_times;
-    for (int i = 0; i < kPlanRepetitions; ++i) {
-      memory_->plan.reset();
-      plan_times.push_back(microseconds([&] {
-        memory_->plan = make_plan(variant, plan);
-        device_.synchronize();
-      }));
-      const auto* compiled = dynamic_cast<const CompiledAtRunTime*>(memory_->plan.get());
-      if (compiled == nullptr) continue;
-      compilation_ = compiled->compilation();
-      load_times.push_back(compilation_->load_us);
-    }
-    plan_us_ = median(plan_times);
-    if (compilation_) compilation_->load_us = median(load_times);
-
+    measure_plans(plan);
     for (const InputKind kind : inputs()) {
       if (!verify(kind)) return;
     }
     measure_phases();
     measure_transfers();
-    const Seconds once =
-        device_.time([&] { memory_->plan->compute(memory_->call); }, 1, request_.mode);
+    const Seconds once = sample(1).seconds;
     batch_ = std::clamp<Index>(static_cast<Index>(device_.shortest_batch() / std::max(once, 1e-9)),
                                1, 10000);
     // So finish() checks outputs of the timed loop.
@@ -183,6 +176,26 @@ Outcome Point::prepare() {
     reason_.clear();
   });
   return outcome_;
+}
+
+// The last plan is kept.
+void Point::measure_plans(PlanRequest plan) {
+  std::vector<double> load_times;
+  for (double spent = 0;
+       plans_us_.size() < kLongPlans || (plans_us_.size() < kPlans && spent < kPlansTime_us);
+       spent += plans_us_.back()) {
+    memory_->plan.reset();
+    plans_us_.push_back(microseconds([&] {
+      memory_->plan = make_plan(*request_.variant, plan);
+      device_.synchronize();
+    }));
+    const auto* compiled = dynamic_cast<const CompiledAtRunTime*>(memory_->plan.get());
+    if (compiled == nullptr) continue;
+    compilation_ = compiled->compilation();
+    load_times.push_back(compilation_->load_us);
+  }
+  std::sort(plans_us_.begin(), plans_us_.end());
+  if (compilation_) compilation_->load_us = median(load_times);
 }
 
 // The timed input comes last: the timed loop uses the last inputs that were filled in.
@@ -255,24 +268,41 @@ void Point::measure_energy() {
   if (request_.energy_time <= 0 || repetitions_.empty()) return;
   const Seconds once = repetitions_.front().compute_us * 1e-6;
   const auto batch = std::max(batch_, static_cast<Index>(request_.energy_time / 10 / once));
+  // A closed gate would spend energy that no call needs.
+  const Mode mode = request_.mode == Mode::stream ? Mode::paper : request_.mode;
   device_.synchronize();
   const std::optional<double> before = device_.energy_uj();
   if (!before) return;
   Index calls = 0;
   for (Seconds spent = 0; spent < request_.energy_time; calls += batch) {
-    spent += device_.time([&] { memory_->plan->compute(memory_->call); }, batch, request_.mode);
+    spent += device_.time([&] { memory_->plan->compute(memory_->call); }, batch, mode);
   }
   device_.synchronize();
   const std::optional<double> after = device_.energy_uj();
   if (after) energy_uj_ = (*after - *before) / static_cast<double>(calls);
 }
 
-Seconds Point::time(Index count) {
-  Seconds seconds = 0;
+Timed Point::sample(Index count) {
+  return device_.sample([&] { memory_->plan->compute(memory_->call); }, count, request_.mode,
+                        pace_);
+}
+
+bool Point::slow(double sm_mhz) const {
+  return sm_mhz > 0 && sm_mhz < kLowestClock * device_.default_clock_mhz();
+}
+
+const char* Point::host_paced() const {
+  if (request_.mode != Mode::stream || device_.backend() != Backend::cuda) return "";
+  return yes_or_no(pace_.by_host);
+}
+
+Timed Point::time(Index count) {
+  Timed timed;
   guarded([&] {
-    seconds = device_.time([&] { memory_->plan->compute(memory_->call); }, count, request_.mode);
+    timed = sample(count);
+    for (int again = 0; again < kSlowSamples && slow(timed.sm_mhz); ++again) timed = sample(count);
   });
-  return seconds;
+  return timed;
 }
 
 bool Point::check_calls_in_turn() {
@@ -287,16 +317,19 @@ bool Point::check_calls_in_turn() {
   return false;
 }
 
-void Point::finish(std::vector<Repetition> repetitions) {
+void Point::finish(std::vector<Repetition> repetitions, std::string_view stopped) {
   if (outcome_ != Outcome::passed || !memory_) return;
   repetitions_ = std::move(repetitions);
+  stopped_ = stopped;
   guarded([&] {
     if (repetitions_.empty()) {
       return reject(Outcome::failed, "Google Benchmark timed no repetition of the point");
     }
     device_.synchronize();
     measure_energy();
-    if (const std::optional<Seconds> launch = device_.empty_launch()) launch_us_ = *launch * 1e6;
+    const bool gated = host_paced() == std::string_view("no");
+    const Mode launches = gated ? Mode::stream : Mode::paper;
+    if (const auto launch = device_.empty_launch(launches)) launch_us_ = *launch * 1e6;
     if (!check_output(request_.input, " after the timed loop")) return;
     if (!check_calls_in_turn()) return;
     for (const Repetition& repetition : repetitions_) {
@@ -328,10 +361,12 @@ nlohmann::json Point::record() const {
   nlohmann::json repetitions = nlohmann::json::array();
   const bool unfinished = outcome_ == Outcome::passed && !finished_;
   for (std::size_t i = 0; finished_ && i < repetitions_.size(); ++i) {
-    const double compute_us = repetitions_[i].compute_us;
+    const auto [iterations, compute_us, sm_mhz] = repetitions_[i];
     nlohmann::json repetition = {{"repetition", i},
-                                 {"iterations", repetitions_[i].iterations},
+                                 {"iterations", iterations},
                                  {"compute_us", compute_us},
+                                 {"sm_mhz", sm_mhz > 0 ? nlohmann::json(sm_mhz) : nullptr},
+                                 {"slow_clock", sm_mhz > 0 ? yes_or_no(slow(sm_mhz)) : ""},
                                  {"clear_us", phase("clear", compute_us)},
                                  {"build_us", phase("build", compute_us)},
                                  {"forward_us", phase("forward", compute_us)},
@@ -343,6 +378,10 @@ nlohmann::json Point::record() const {
   const auto of = [](const auto& from, auto member) {
     return from ? nlohmann::json((*from).*member) : nlohmann::json(nullptr);
   };
+  const auto of_plans = [&](auto&& statistic) {
+    return plans_us_.empty() ? nlohmann::json(nullptr) : nlohmann::json(statistic(plans_us_));
+  };
+
   nlohmann::json record = {
       {"variant", v.id},
       {"family", v.family},
@@ -362,7 +401,11 @@ nlohmann::json Point::record() const {
       {"seed", request_.seed},
       {"outcome", to_string(unfinished ? Outcome::failed : outcome_)},
       {"reason", unfinished ? "the outputs of the timed loop were not checked" : reason_},
-      {"plan_us", number(plan_us_)},
+      {"plan_us", of_plans([](const auto& us) { return median(us); })},
+      {"plan_low_us", of_plans([](const auto& us) { return us[(us.size() - 1) / 4]; })},
+      {"plan_high_us",
+       of_plans([](const auto& us) { return us[us.size() - 1 - (us.size() - 1) / 4]; })},
+      {"plans", plans_us_.size()},
       {"compile_us", of(compilation_, &Compilation::compile_us)},
       {"load_us", of(compilation_, &Compilation::load_us)},
       {"registers", of(compilation_, &Compilation::registers)},
@@ -382,6 +425,8 @@ nlohmann::json Point::record() const {
                                : of(statistical_, &Check::normalised_error)},
       {"argmax_agrees", of(statistical_, &Check::argmax_agrees)},
       {"overlap_checked", overlap_checked_},
+      {"host_paced", finished_ ? host_paced() : ""},
+      {"stopped", stopped_},
       {"fmas", p.fmas()},
       {"bytes", p.bytes(scalar_bytes(request_.precision))},
       {"source_hash", point_hash(v, p)},

@@ -20,6 +20,7 @@ std::string_view to_string(Outcome outcome);
 struct Repetition {
   Index iterations = 0;
   double compute_us = 0;
+  double sm_mhz = 0;  // 0 where it is not known
 };
 
 struct PointRequest {
@@ -48,12 +49,13 @@ class Point {
   Outcome prepare();
   // Calls of compute in one timed batch.
   Index batch() const { return batch_; }
-  // Time of `count` calls. 0 after a fault of the variant, which the outcome names.
-  Seconds time(Index count);
+  // Time of `count` calls, measured again where the clock of the device was slow. 0 after a fault of
+  // the variant, which the outcome names.
+  Timed time(Index count);
 
   // Comes after the last repetition. Verifies the outputs of the timed loop and the inputs, applies
-  // the roofline guard and releases the memory.
-  void finish(std::vector<Repetition> repetitions);
+  // the roofline guard and releases the memory. `stopped`: the condition that ended the repetitions.
+  void finish(std::vector<Repetition> repetitions, std::string_view stopped = "repetitions");
 
   Outcome outcome() const { return outcome_; }
   const std::string& reason() const { return reason_; }
@@ -68,11 +70,16 @@ class Point {
   bool verify(InputKind kind);
   bool check_output(InputKind kind, const std::string& when);
   bool check_calls_in_turn();
+  void measure_plans(PlanRequest plan);
   void measure_phases();
   void measure_transfers();
   void measure_energy();
   void reject(Outcome outcome, std::string reason);
   void run_once();
+  Timed sample(Index count);
+  // Whether the pace of the host is in the time: "yes" or "no" in mode stream on a GPU, else "".
+  const char* host_paced() const;
+  bool slow(double sm_mhz) const;
   void guarded(const std::function<void()>& steps);
 
   PointRequest request_;
@@ -83,13 +90,16 @@ class Point {
   bool device_lost_ = false;
   std::unique_ptr<Memory> memory_;
   Index batch_ = 1;
+  Pace pace_;
 
-  std::optional<double> plan_us_, allocate_us_, upload_us_, download_us_, energy_uj_, launch_us_;
+  std::vector<double> plans_us_;  // ascending
+  std::optional<double> allocate_us_, upload_us_, download_us_, energy_uj_, launch_us_;
   std::optional<Compilation> compilation_;
   std::map<std::string, double> phases_us_;
   std::optional<Check> exact_, statistical_;
   std::vector<Repetition> repetitions_;
   std::string overlap_checked_;  // "yes" or "no: why"; empty before
+  std::string stopped_;          // "repetitions", "noise" or "time"; empty before
 };
 
 }  // namespace xcorr

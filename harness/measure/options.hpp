@@ -24,7 +24,7 @@ struct Options {
   std::map<std::string, std::string> fields;  // name -> value, of those that are given
   std::uint64_t seed = 1;
   int repetitions = 0;
-  double min_time = 0, energy_time = 0;
+  double min_time = 0, noise = 0, max_time = 0, energy_time = 0;
 };
 
 // The options after a line of --points: one JSON object with names of options, of which variant and

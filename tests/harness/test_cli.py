@@ -76,6 +76,10 @@ AGGREGATES = "--benchmark_report_aggregates_only=true"
         ([*FFT, *SMALL, "--repetitions", "2", "--min-time", "0.001", AGGREGATES], "aggregates"),
         *(([*FFT, *SMALL, "--min-time", one], f"--min-time {one}: out of range") for one in NO_TIMES),
         *(([*FFT, *SMALL, "--energy-time", one], f"--energy-time {one}") for one in NO_TIMES if one != "0"),
+        *(([*FFT, *SMALL, "--max-time", one, "--noise", "0.1"], f"--max-time {one}: out of range") for one in NO_TIMES),
+        *(([*FFT, *SMALL, "--noise", one, "--max-time", "1"], f"--noise {one}") for one in (*NO_TIMES, "1")),
+        ([*FFT, *SMALL, "--noise", "0.005"], "--noise and --max-time go together"),
+        ([*FFT, *SMALL, "--max-time", "2"], "--noise and --max-time go together"),
         *(([*FFT, *SMALL, "--repetitions", one], "repetitions") for one in ("-5", "0", "2.5", "9" * 20)),
         *(([*FFT, *SMALL, f"--benchmark_min_time={one}"], "not a duration") for one in ("inf", "nan", "-1", "x", "")),
         *(([*FFT, *SMALL, f"--benchmark_repetitions={one}"], "not a number of") for one in ("-5", "2.5", "nan")),
@@ -212,6 +216,20 @@ def test_a_wrong_result_loses_no_device():
     assert done.returncode == 1, done.stderr
     found = [line["record"]["outcome"] for line in records(done.stdout) if "record" in line]
     assert found == ["incorrect", "passed"]
+
+
+@pytest.mark.parametrize("silent", [True, False])
+@pytest.mark.parametrize(("noise", "why", "number"), [("0.999", "noise", 3), ("1e-12", "time", 13)])
+def test_repetitions_end_by_noise_or_by_time_and_the_record_says_which(silent, noise, why, number, tmp_path):
+    path = tmp_path / "records"
+    quiet = ["--noise", noise, "--max-time", "0.02"]
+    said = run(*ONE, "--left", "5x6", *"--repetitions 3 --min-time 0.002".split(), *quiet, "--params", "threads=1",
+               "--records", "-" if silent else str(path))  # fmt: skip
+    assert said.returncode == 0, said.stderr
+    found = records(said.stdout if silent else path.read_text())[-1]["record"]
+    assert found["stopped"] == why and 3 <= len(found["repetitions"]) <= number
+    assert silent or said.stdout.count("threads=1/fp32") >= len(found["repetitions"])
+    assert "enough" not in said.stdout + said.stderr
 
 
 def test_a_known_time_arrives_in_the_record():

@@ -99,7 +99,7 @@ TEST(Memory, IsToldInPowersOfAThousand) {
 }
 
 TEST(Modes, ParseAndName) {
-  for (const char* name : {"stream", "latency", "graph", "cold"}) {
+  for (const char* name : {"stream", "latency", "graph", "cold", "paper"}) {
     EXPECT_EQ(to_string(parse_mode(name)), name);
   }
   EXPECT_NE(user_error([] { parse_mode("hot"); }), "");
@@ -193,9 +193,9 @@ TEST(Outcomes, WhatTheDeviceOrTheVariantLacksIsNotSupported) {
 class MeteredDevice final : public ForwardingDevice {
  public:
   std::optional<double> energy_uj() override { return taken_; }
-  Seconds time(const std::function<void()>& compute, Index count, Mode mode) override {
+  Timed sample(const std::function<void()>& compute, Index count, Mode mode, Pace& pace) override {
     taken_ += 7.0 * static_cast<double>(count);
-    return ForwardingDevice::time(compute, count, mode);
+    return ForwardingDevice::sample(compute, count, mode, pace);
   }
 
  private:

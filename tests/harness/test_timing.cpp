@@ -19,7 +19,7 @@ constexpr int kMostBatches = 20000;
 Seconds least_per_call(Point& point, Index count, Seconds enough) {
   Seconds least = 1e9;
   for (int i = 0; i < kMostBatches && least > enough; ++i) {
-    least = std::min(least, point.time(count) / static_cast<double>(count));
+    least = std::min(least, point.time(count).seconds / static_cast<double>(count));
   }
   return least;
 }
@@ -41,16 +41,17 @@ TEST_P(Timing, ReadsABusyLoopWithinTwoPercent) {
   EXPECT_EQ(point.outcome(), Outcome::passed) << point.reason();
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, Timing, testing::Values(Mode::stream, Mode::latency, Mode::cold),
+INSTANTIATE_TEST_SUITE_P(Modes, Timing,
+                         testing::Values(Mode::stream, Mode::latency, Mode::cold, Mode::paper),
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
 // Says that every call takes the same time, however busy the machine is.
 class SteadyDevice final : public ForwardingDevice {
  public:
   explicit SteadyDevice(Seconds call) : call_(call) {}
-  Seconds time(const std::function<void()>& compute, Index count, Mode mode) override {
-    ForwardingDevice::time(compute, count, mode);
-    return call_ * static_cast<double>(count);
+  Timed sample(const std::function<void()>& compute, Index count, Mode mode, Pace& pace) override {
+    ForwardingDevice::sample(compute, count, mode, pace);
+    return {call_ * static_cast<double>(count)};
   }
   Seconds shortest_batch() const override { return 0x1p-10; }
 

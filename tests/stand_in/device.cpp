@@ -56,8 +56,8 @@ class StandIn final : public ForwardingDevice {
     return {{"copy_bytes_per_s", 3e12},       {"fill_bytes_per_s", 3e12},
             {"fp32_fma_flop_per_s", 5e13},    {"cublas_fp32_flop_per_s", 4e13},
             {"cublas_tf32_flop_per_s", 4e14}, {"empty_launch_stream_us", 2.0},
-            {"empty_launch_graph_us", 1.0},   {"shuffle_bytes_per_s", 3e13},
-            {"shared_bytes_per_s", 3e13}};
+            {"empty_launch_host_us", 3.0},    {"empty_launch_graph_us", 1.0},
+            {"shuffle_bytes_per_s", 3e13},    {"shared_bytes_per_s", 3e13}};
   }
 
   std::size_t available_bytes() const override { return std::size_t{80} << 30; }
@@ -68,11 +68,12 @@ class StandIn final : public ForwardingDevice {
     if (bytes > end) std::memset(to + (bytes - end), byte, end);
   }
   bool host_memory() const override { return false; }
-  std::optional<Seconds> empty_launch() override { return 2e-6; }
+  std::optional<Seconds> empty_launch(Mode) override { return 2e-6; }
   // One call stands for all.
-  Seconds time(const std::function<void()>& compute, Index count, Mode) override {
-    return static_cast<double>(count) * cpu_->time(compute, 1, Mode::stream);
+  Timed sample(const std::function<void()>& compute, Index count, Mode, Pace&) override {
+    return {static_cast<double>(count) * cpu_->time(compute, 1, Mode::stream), 1980};
   }
+  double default_clock_mhz() const override { return 1980; }
   Seconds shortest_batch() const override { return 2e-3; }
 
  protected:

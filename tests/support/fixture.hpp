@@ -58,8 +58,9 @@ inline Outcome live(Point& point, int batches = 30) {
   if (point.prepare() != Outcome::passed) return point.outcome();
   std::vector<Repetition> repetitions;
   for (int i = 0; i < batches && point.outcome() == Outcome::passed; ++i) {
-    const Seconds seconds = point.time(point.batch());
-    repetitions.push_back({point.batch(), seconds * 1e6 / static_cast<double>(point.batch())});
+    const Timed timed = point.time(point.batch());
+    repetitions.push_back(
+        {point.batch(), timed.seconds * 1e6 / static_cast<double>(point.batch()), timed.sm_mhz});
   }
   point.finish(std::move(repetitions));
   return point.outcome();

@@ -30,8 +30,8 @@ class ForwardingDevice : public Device {
   bool host_memory() const override { return true; }
   void* stream() override { return nullptr; }
   void synchronize() override { cpu_->synchronize(); }
-  Seconds time(const std::function<void()>& compute, Index count, Mode mode) override {
-    return cpu_->time(compute, count, mode);
+  Timed sample(const std::function<void()>& compute, Index count, Mode mode, Pace& pace) override {
+    return cpu_->sample(compute, count, mode, pace);
   }
   Seconds shortest_batch() const override { return cpu_->shortest_batch(); }
   std::map<std::string, Seconds> phases(const std::function<void(PhaseMarks&)>& compute) override {

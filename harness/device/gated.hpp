@@ -1,0 +1,75 @@
+// Times calls behind a gate: the stream is held until all of them are enqueued, so that the pace of
+// the host is not in the time. The rule alone, without CUDA (docs/design.md, Time).
+#pragma once
+
+#include <algorithm>
+#include <functional>
+
+#include "harness/device/device.hpp"
+
+namespace xcorr {
+
+// A gate in the stream of a device.
+class Gate {
+ public:
+  virtual ~Gate() = default;
+  // Holds the stream until open(), for at most `longest`. What follows is timed.
+  virtual void close(Seconds longest) = 0;
+  // Whether the gate has let the stream go by itself since close(), because `longest` was over.
+  virtual bool let_go() = 0;
+  // Ends the timed part, lets the stream go and waits for it. The time since close().
+  virtual Timed open() = 0;
+};
+
+// How long a gate holds while the number of calls is sought that fit into the queue. The queue of a
+// device holds about a thousand launches, which a host enqueues in 5 ms.
+inline constexpr Seconds kSeekTime = 20e-3;
+// How long a gate holds a part of a sample. A busy host may stop for several tens of milliseconds.
+inline constexpr Seconds kHoldTime = 200e-3;
+// Times that a single call may find its gate open before it counts as one that waits for itself.
+inline constexpr int kTries = 3;
+
+// Time of `count` calls of `compute` in parts, each behind a closed gate. A part takes at most half
+// of the queue: of calls that fit, at most half are enqueued at once. A part whose gate lets go
+// early is not counted and measured again, with fewer calls. A single call that is not enqueued
+// while its gate is closed waits for its own work, or has more launches than the queue holds. Then
+// pace.by_host becomes true, and the time is not to be used.
+inline Timed time_gated(Gate& gate, const std::function<void()>& compute, Index count, Pace& pace) {
+  struct Part {
+    Index held;  // calls that were enqueued while the gate was closed
+    Timed timed;
+  };
+  const auto part = [&](Index calls, Seconds longest) -> Part {
+    gate.close(longest);
+    Index held = 0;
+    for (; held < calls; ++held) {
+      compute();
+      if (gate.let_go()) break;
+    }
+    const Timed timed = gate.open();
+    return {gate.let_go() ? std::min(held, calls - 1) : calls, timed};
+  };
+  if (!pace.by_host && !pace.limited && count > std::max<Index>(pace.calls, 1)) {
+    const Index held = part(2 * count, kSeekTime).held;
+    pace.limited = held < 2 * count;
+    pace.calls = std::max<Index>(held / 2, 1);
+  }
+  Timed sum;
+  int failures = 0;
+  for (Index done = 0; done < count && !pace.by_host;) {
+    const Index calls = std::min(count - done, std::max<Index>(pace.calls, 1));
+    const Part measured = part(calls, kHoldTime);
+    if (measured.held == calls) {
+      sum.add(measured.timed);
+      done += calls;
+    } else if (calls > 1) {
+      pace.limited = true;
+      pace.calls = std::max<Index>(measured.held / 2, 1);
+    } else {
+      pace.by_host = ++failures == kTries;
+    }
+  }
+  return sum;
+}
+
+}  // namespace xcorr

@@ -1,0 +1,249 @@
+// The rule by which calls are timed behind a gate, against a queue that counts launches; when
+// samples are enough; and what a point makes of a slow clock and of a call that waits for itself.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/device/gated.hpp"
+#include "harness/measure/stopping.hpp"
+#include "harness/registry.hpp"
+#include "tests/support/fixture.hpp"
+#include "tests/support/forwarding_device.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr Index kDepth = 1024;
+constexpr Seconds kLaunch = 0x1p-20;
+
+// A queue of kDepth launches behind a gate. A launch into a full queue waits until the gate lets go.
+class Queue final : public Gate {
+ public:
+  void launch(Index launches = 1) {
+    queued_ += launches;
+    if (queued_ > kDepth) wait();
+  }
+  void wait() { let_go_ |= closed_; }  // as a call that waits for its work
+
+  void close(Seconds) override {
+    ++closings;
+    queued_ = 0;
+    closed_ = true;
+    let_go_ = false;
+  }
+  bool let_go() override { return let_go_; }
+  Timed open() override {
+    closed_ = false;
+    if (!let_go_) longest = std::max(longest, queued_), parts.push_back(queued_);
+    return {kLaunch * static_cast<double>(queued_), 1000};
+  }
+
+  int closings = 0;
+  Index longest = 0;
+  std::vector<Index> parts;  // launches behind each gate that held
+
+ private:
+  Index queued_ = 0;
+  bool closed_ = false, let_go_ = false;
+};
+
+TEST(Gate, SplitsABatchIntoPartsOfHalfTheQueueAtMost) {
+  for (const Index launches : {1, 3, 100}) {
+    for (const Index count : {1, 2, 5, 340, 600, 5000}) {
+      Queue queue;
+      Pace pace;
+      const Timed timed = time_gated(queue, [&] { queue.launch(launches); }, count, pace);
+      EXPECT_DOUBLE_EQ(timed.seconds, kLaunch * static_cast<double>(count * launches));
+      EXPECT_DOUBLE_EQ(timed.sm_mhz, 1000);
+      EXPECT_FALSE(pace.by_host);
+      Index rest = count * launches;
+      for (auto part = queue.parts.rbegin(); rest > 0; ++part) {
+        EXPECT_LE(*part, kDepth / 2) << count << " calls of " << launches << " launches";
+        rest -= *part;
+      }
+      EXPECT_EQ(rest, 0);
+    }
+  }
+}
+
+TEST(Gate, SeeksTheLengthOfAPartOnce) {
+  Queue queue;
+  Pace pace;
+  const auto sample = [&](Index count) {
+    const int before = queue.closings;
+    time_gated(queue, [&] { queue.launch(); }, count, pace);
+    return queue.closings - before;
+  };
+  EXPECT_EQ(sample(100), 2) << "twice as many first, then the sample";
+  EXPECT_EQ(sample(100), 1);
+  EXPECT_EQ(sample(5000), 1 + 10) << "parts of 512";
+  EXPECT_EQ(sample(5000), 10);
+}
+
+TEST(Gate, MeasuresAPartAgainThatItLetGo) {
+  Queue queue;
+  Pace pace;
+  int calls = 0;
+  const Timed timed = time_gated(
+      queue,
+      [&] {
+        queue.launch();
+        if (++calls == 30) queue.wait();  // the host is held up: after 20 calls of the search
+      },
+      10, pace);
+  EXPECT_DOUBLE_EQ(timed.seconds, 10 * kLaunch);
+  EXPECT_FALSE(pace.by_host);
+  EXPECT_GT(calls, 30);
+}
+
+TEST(Gate, KnowsACallThatWaitsForItself) {
+  for (const bool waits : {true, false}) {
+    Queue queue;
+    Pace pace;
+    const auto call = [&] {
+      queue.launch(waits ? 1 : 5000);
+      if (waits) queue.wait();
+    };
+    time_gated(queue, call, 7, pace);
+    EXPECT_TRUE(pace.by_host);
+    EXPECT_TRUE(queue.parts.empty());
+    const int closings = queue.closings;
+    EXPECT_LE(closings, 1 + kTries);
+    time_gated(queue, call, 7, pace);
+    EXPECT_EQ(queue.closings, closings) << "known from the first sample";
+  }
+}
+
+TEST(Stopping, WithoutANoiseGoogleBenchmarkCounts) {
+  Stopping stopping(3, 0, 0);
+  for (int i = 0; i < 9; ++i) stopping.add(10, 100, 100);
+  EXPECT_FALSE(stopping.enough());
+  EXPECT_EQ(stopping.reason(), "repetitions");
+}
+
+TEST(Stopping, ByNoiseNotBeforeTheLeastNumber) {
+  Stopping stopping(3, 0.005, 1e9);
+  for (const double us : {100.0, 100.1}) stopping.add(10, us, 1);
+  EXPECT_FALSE(stopping.enough());
+  stopping.add(10, 104, 1);
+  EXPECT_FALSE(stopping.enough()) << "a noise of 2 %";
+  for (int i = 0; i < 100 && !stopping.enough(); ++i) stopping.add(10, 100, 1);
+  EXPECT_TRUE(stopping.enough());
+  EXPECT_EQ(stopping.reason(), "noise");
+}
+
+TEST(Stopping, ByTime) {
+  Stopping stopping(2, 0.005, 4);
+  for (const double us : {100.0, 110.0, 100.0}) {
+    EXPECT_FALSE(stopping.enough());
+    stopping.add(10, us, 1.5);
+  }
+  EXPECT_TRUE(stopping.enough());
+  EXPECT_EQ(stopping.reason(), "time");
+}
+
+TEST(Stopping, TrialsBeforeTheFirstSampleDoNotCount) {
+  Stopping stopping(1, 0.005, 4);
+  stopping.add(1, 100, 9);
+  EXPECT_FALSE(stopping.enough());
+  stopping.add(50, 100, 9);
+  EXPECT_FALSE(stopping.enough());
+  stopping.add(50, 100, 0.5);
+  EXPECT_TRUE(stopping.enough());
+  EXPECT_EQ(stopping.calls(), 50);
+}
+
+// A GPU by name: the CPU computes, and its clock reads what the test says, one reading a sample.
+class Clocked final : public ForwardingDevice {
+ public:
+  explicit Clocked(bool by_host = false) : by_host_(by_host) {}
+  Backend backend() const override { return Backend::cuda; }
+  double default_clock_mhz() const override { return 2000; }
+  Timed sample(const std::function<void()>& compute, Index count, Mode mode, Pace& pace) override {
+    pace.by_host = by_host_;
+    Timed timed = ForwardingDevice::sample(compute, count, mode, pace);
+    timed.sm_mhz = next_ < clocks.size() ? clocks[next_++] : 2000;
+    return timed;
+  }
+  std::optional<Seconds> empty_launch(Mode mode) override {
+    return mode == Mode::stream ? 1e-6 : 3e-6;
+  }
+  void read(std::vector<double> mhz) { clocks = std::move(mhz), next_ = 0; }
+  std::size_t readings() const { return next_; }
+
+ private:
+  bool by_host_;
+  std::vector<double> clocks;
+  std::size_t next_ = 0;
+};
+
+Variant on_gpu() {
+  Variant variant = find_variant("broken_nothing");
+  variant.backend = Backend::cuda;
+  return variant;
+}
+
+struct PointOnGpu {
+  explicit PointOnGpu(Mode mode = Mode::stream, bool by_host = false)
+      : device(by_host),
+        point({&variant, Params{}, Precision::fp32, parse_problem("one-to-one/1x1/1x1/1:1/full"),
+               mode},
+              device) {
+    EXPECT_EQ(point.prepare(), Outcome::passed) << point.reason();
+  }
+  nlohmann::json record(double sm_mhz = 2000) {
+    point.time(1);
+    point.finish({{1, 1e6, sm_mhz}}, "noise");
+    EXPECT_EQ(point.outcome(), Outcome::passed) << point.reason();
+    return point.record();
+  }
+  Variant variant = on_gpu();
+  Clocked device;
+  Point point;
+};
+
+TEST(SlowClock, IsMeasuredAgainThreeTimesAtMost) {
+  PointOnGpu on;
+  on.device.read({1499, 1501, 1600});
+  EXPECT_EQ(on.point.time(1).sm_mhz, 1501);
+  EXPECT_EQ(on.device.readings(), 2u);
+  on.device.read({1000, 1100, 1200, 1300, 1400});
+  EXPECT_EQ(on.point.time(1).sm_mhz, 1300);
+  on.device.read({0, 2000});
+  EXPECT_EQ(on.point.time(1).sm_mhz, 0) << "a clock that is not known is not slow";
+}
+
+TEST(SlowClock, IsMarkedInItsRepetition) {
+  for (const auto& [mhz, mark] : {std::pair{1499.0, "yes"}, {1500.0, "no"}}) {
+    const nlohmann::json repetition = PointOnGpu().record(mhz).at("repetitions").at(0);
+    EXPECT_EQ(repetition.at("sm_mhz"), mhz);
+    EXPECT_EQ(repetition.at("slow_clock"), mark);
+  }
+  const nlohmann::json unknown = PointOnGpu().record(0).at("repetitions").at(0);
+  EXPECT_TRUE(unknown.at("sm_mhz").is_null());
+  EXPECT_EQ(unknown.at("slow_clock"), "");
+}
+
+TEST(HostPaced, IsSaidInModeStreamWithTheLaunchOfTheSameKind) {
+  const auto said = [](Mode mode, bool by_host) {
+    const nlohmann::json record = PointOnGpu(mode, by_host).record();
+    return std::pair(record.at("host_paced").get<std::string>(),
+                     record.at("launch_us").get<double>());
+  };
+  EXPECT_EQ(said(Mode::stream, false), std::pair(std::string("no"), 1.0));
+  EXPECT_EQ(said(Mode::stream, true), std::pair(std::string("yes"), 3.0));
+  EXPECT_EQ(said(Mode::paper, false), std::pair(std::string(), 3.0));
+}
+
+TEST(Plans, AreSamplesOfTheirOwn) {
+  const nlohmann::json record = PointOnGpu().record();
+  EXPECT_EQ(record.at("stopped"), "noise");
+  EXPECT_GE(record.at("plans"), 3)
+      << "ten, unless the machine is so slow that three take half a second";
+  EXPECT_LE(record.at("plan_low_us"), record.at("plan_us"));
+  EXPECT_LE(record.at("plan_us"), record.at("plan_high_us"));
+}
+
+}  // namespace
+}  // namespace xcorr
