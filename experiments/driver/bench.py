@@ -203,6 +203,8 @@ class Bench:
 def _timing(preset: Preset) -> list[str]:
     """The options for the repetitions of a point, their times and the records."""
     repeated = ["--repetitions", str(preset.repetitions), "--min-time", str(preset.min_time_s)]
+    if preset.noise is not None and preset.max_time_s is not None:
+        repeated += ["--noise", str(preset.noise), "--max-time", str(preset.max_time_s)]
     return ["--seed", str(SEED), *repeated, "--records", "-"]
 
 

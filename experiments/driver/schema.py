@@ -34,7 +34,7 @@ from xcorr.problem import FORMS, Problem, parse_counts, parse_size
 
 # mypy does not accept a Literal of a name.
 Form = Literal[FORMS]  # type: ignore[valid-type]
-Mode = Literal["stream", "latency", "graph", "cold"]
+Mode = Literal["stream", "latency", "graph", "cold", "paper"]
 Precision = Literal[PRECISIONS]  # type: ignore[valid-type]
 Input = Literal["uniform", "zero-mean", "integer"]
 Size = StrictInt | StrictStr
@@ -117,6 +117,8 @@ class Limits(Base):
 class Preset(Base):
     repetitions: StrictInt
     min_time_s: Number
+    noise: Number | None = None  # repetitions go on until they are as quiet or max_time_s is over
+    max_time_s: Number | None = None  # of all repetitions of a point; with noise
     max_predicted_s: Limits
     max_point_s: Limits | None = None
     min_timeout_s: Number = 60
@@ -188,7 +190,7 @@ class Rates(Base):
 
 ALLOWED = {
     "form": "one of " + ", ".join(FORMS),
-    "modes": "a list of stream, latency, graph, cold",
+    "modes": "a list of stream, latency, graph, cold, paper",
     "precisions": "a list of " + ", ".join(PRECISIONS),
     "input": "uniform, zero-mean or integer",
     "sizes": 'a list of integers or strings such as "36x90" or "8x8:32x64"',
@@ -209,7 +211,8 @@ ALLOWED = {
 }
 # Range of each number, and whether it includes the lower end. The upper ends keep sums and deadlines finite.
 RANGES: dict[str, tuple[float, float, bool]] = {
-    "min_time_s": (0, 86400, False),
+    **dict.fromkeys(("min_time_s", "max_time_s"), (0, 86400, False)),
+    "noise": (0, 0.999, False),
     "energy_s": (0, 86400, True),
     **dict.fromkeys(("repetitions", "problems_a_process", "best", "min_timeout_s"), (0, 1e6, False)),
     **dict.fromkeys(("max_predicted_s", "max_point_s"), (0, 1e9, False)),

@@ -109,6 +109,9 @@ def test_the_pace_is_that_of_the_published_set(tmp_path):
     (tmp_path / "card").mkdir()
     (tmp_path / "card" / "ceilings.json").write_text('{"empty_launch_stream_us": 2.0}')
     assert check.expected_launch_us("card", tmp_path) == pytest.approx(2.4)
+    own = '{"empty_launch_stream_us": 1.0, "empty_launch_host_us": 3.0}'
+    (tmp_path / "card" / "ceilings.json").write_text(own)
+    assert check.expected_launch_us("card", tmp_path) == pytest.approx(3.6), "behind a gate a launch is no pace"
 
 
 def test_a_gpu_whose_first_point_fails_is_unfit(gpu, capsys):

@@ -16,7 +16,8 @@ def test_only_times_of_few_launches_and_plans_are_slowed_by_a_busy_host():
     planned = row(variant="planned", launch_us="4.6", compute_us="400", plan_us="800")
     failed = row(variant="failed", launch_us="4.6", outcome="failed", compute_us="")
     unknown = row(variant="unknown", launch_us="")
-    rows = [quiet, fast, slow, planned, failed, unknown]
+    gated = [row(variant="gated", launch_us=us, host_paced="no") for us in ("1.0", "4.6")]
+    rows = [quiet, fast, slow, planned, failed, unknown, *gated]
     assert quiet_us(rows) == 3
     found = {dict(zip(store.KEY, key))["variant"] for _, key in slowed(rows, quiet_us(rows))}
     assert found == {"fast", "planned"}
