@@ -34,12 +34,14 @@ class Queue final : public Gate {
   }
   bool let_go() override { return let_go_; }
   Timed open() override {
+    if (late-- > 0) wait();
     closed_ = false;
     if (!let_go_) longest = std::max(longest, queued_), parts.push_back(queued_);
     return {kLaunch * static_cast<double>(queued_), 1000};
   }
 
   int closings = 0;
+  int late = 0;  // so many gates let go after the last call, before they are opened
   Index longest = 0;
   std::vector<Index> parts;  // launches behind each gate that held
 
@@ -95,6 +97,20 @@ TEST(Gate, MeasuresAPartAgainThatItLetGo) {
   EXPECT_DOUBLE_EQ(timed.seconds, 10 * kLaunch);
   EXPECT_FALSE(pace.by_host);
   EXPECT_GT(calls, 30);
+}
+
+TEST(Gate, DiscardsAPartThatItLetGoAfterTheLastCall) {
+  for (const Index count : {1, 10}) {
+    Queue queue;
+    queue.late = 2;
+    Pace pace;
+    const Timed timed = time_gated(queue, [&] { queue.launch(); }, count, pace);
+    EXPECT_DOUBLE_EQ(timed.seconds, kLaunch * static_cast<double>(count));
+    Index held = 0;
+    for (const Index part : queue.parts) held += part;
+    EXPECT_GE(held, count) << "behind gates that held";
+    EXPECT_FALSE(pace.by_host);
+  }
 }
 
 TEST(Gate, KnowsACallThatWaitsForItself) {
