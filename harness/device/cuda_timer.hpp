@@ -42,6 +42,10 @@ class CudaGate final : public Gate {
  public:
   CudaGate(int sms, cudaStream_t stream) : stream_(stream), clock_(sms), flags_(1) {
     *flags_.get() = {};
+    // CUDA loads a kernel with its first launch, and may wait for the device: never behind a gate.
+    launch_hold(flags_.get(), 0, 0, stream_);
+    clock_.begin(stream_);
+    require_cuda(cudaStreamSynchronize(stream_), "device");
   }
 
   void close(Seconds longest) override {

@@ -24,6 +24,9 @@ class Gate {
 // How long a gate holds while the number of calls is sought that fit into the queue. The queue of a
 // device holds about a thousand launches, which a host enqueues in 5 ms.
 inline constexpr Seconds kSeekTime = 20e-3;
+// The longest of so many searches counts: a host may be held up during one, and CUDA loads a kernel
+// with its first launch, for which it may wait for the device.
+inline constexpr int kSearches = 2;
 // How long a gate holds a part of a sample. A busy host may stop for several tens of milliseconds.
 inline constexpr Seconds kHoldTime = 200e-3;
 // Times that a single call may find its gate open before it counts as one that waits for itself.
@@ -50,7 +53,10 @@ inline Timed time_gated(Gate& gate, const std::function<void()>& compute, Index 
     return {gate.let_go() ? std::min(held, calls - 1) : calls, timed};
   };
   if (!pace.by_host && !pace.limited && count > std::max<Index>(pace.calls, 1)) {
-    const Index held = part(2 * count, kSeekTime).held;
+    Index held = 0;
+    for (int i = 0; i < kSearches && held < 2 * count; ++i) {
+      held = std::max(held, part(2 * count, kSeekTime).held);
+    }
     pace.limited = held < 2 * count;
     pace.calls = std::max<Index>(held / 2, 1);
   }

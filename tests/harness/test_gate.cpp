@@ -79,7 +79,7 @@ TEST(Gate, SeeksTheLengthOfAPartOnce) {
   };
   EXPECT_EQ(sample(100), 2) << "twice as many first, then the sample";
   EXPECT_EQ(sample(100), 1);
-  EXPECT_EQ(sample(5000), 1 + 10) << "parts of 512";
+  EXPECT_EQ(sample(5000), kSearches + 10) << "parts of 512";
   EXPECT_EQ(sample(5000), 10);
 }
 
@@ -97,6 +97,18 @@ TEST(Gate, MeasuresAPartAgainThatItLetGo) {
   EXPECT_DOUBLE_EQ(timed.seconds, 10 * kLaunch);
   EXPECT_FALSE(pace.by_host);
   EXPECT_GT(calls, 30);
+}
+
+TEST(Gate, AHostThatIsHeldUpOnceMakesNoShortParts) {
+  Queue queue;
+  Pace pace;
+  int calls = 0;
+  const auto call = [&] {
+    queue.launch();
+    if (++calls == 2) queue.wait();
+  };
+  time_gated(queue, call, 600, pace);
+  EXPECT_EQ(pace.calls, kDepth / 2);
 }
 
 TEST(Gate, DiscardsAPartThatItLetGoAfterTheLastCall) {
@@ -125,7 +137,7 @@ TEST(Gate, KnowsACallThatWaitsForItself) {
     EXPECT_TRUE(pace.by_host);
     EXPECT_TRUE(queue.parts.empty());
     const int closings = queue.closings;
-    EXPECT_LE(closings, 1 + kTries);
+    EXPECT_LE(closings, kSearches + kTries);
     time_gated(queue, call, 7, pace);
     EXPECT_EQ(queue.closings, closings) << "known from the first sample";
   }
