@@ -15,7 +15,7 @@ def test_the_list_has_every_command_with_a_line(capsys):
     assert commands.run([]) == 0
     text = capsys.readouterr().out
     found = commands.commands()
-    assert {"run", "publish", "auto_table", "times", "resources", "ebsd", "photo"} <= set(found)
+    assert {"run", "publish", "auto_table", "sets", "builds", "resources", "ebsd", "photo"} <= set(found)
     modules = [
         path
         for package in commands.PACKAGES
