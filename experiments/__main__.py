@@ -23,11 +23,13 @@ def commands() -> dict[str, tuple[str, str]]:
     """Of each command its module and the first sentence of its help, by the name of its file."""
     found = {}
     for package in PACKAGES:
-        for path in sorted((Path(__file__).parent / package).glob("*.py")):
+        folder = Path(__file__).parent / package
+        for path in sorted([*folder.glob("*.py"), *folder.glob("*/__main__.py")]):
             source = path.read_text(encoding="utf-8")
             if ENTRY in source:
                 about = " ".join((ast.get_docstring(ast.parse(source)) or "").split())
-                found[path.stem] = (f"experiments.{package}.{path.stem}", re.split(r"\. ", about)[0].rstrip("."))
+                name = path.stem if path.parent == folder else path.parent.name
+                found[name] = (f"experiments.{package}.{name}", re.split(r"\. ", about)[0].rstrip("."))
     return found
 
 

@@ -12,7 +12,7 @@ from experiments import folders
 BESIDE = {"README.md", "auto_regret_points.json", "auto_table.json"}
 # A machine key as harness/device/device.cpp makes it, and what a set of it holds besides rows.
 SET = r"published/[a-z0-9]+(?:-[a-z0-9]+)*/"
-RECORDS = "runs|ceilings|auto_table|profiler-counters|template-rivals|series-fragments"
+RECORDS = "runs|ceilings|auto_table|profiler-counters|rivals|template-rivals|series-fragments"
 # On real input: a table, a summary and previews, all named by the experiment.
 REAL = (
     "image-autocorrelation|particle-velocimetry|real-ebsd|real-photo|real-seismic|series-amplitudes|template-tracking"

@@ -24,18 +24,26 @@ def call_seconds(call: Callable[[], Any], duration: float, synchronise: Callable
             synchronise()
 
 
-def seconds_of(
+def record_of(
     device: str, variant: str, params: str, problem: Problem, repetitions: int, min_time_s: float
-) -> list[float]:
-    """Seconds of a call in each repetition. UserError, which names the point, where it does not pass."""
+) -> dict[str, Any]:
+    """The record of a measured point. UserError, which names the point, where it does not pass."""
     timing = {"repetitions": repetitions, "min-time": min_time_s, "records": "-"}
     point = {"device": device, "variant": variant, **({"params": params} if params else {}), **problem_options(problem)}
     done = subprocess.run([str(program()), *words_of(point | timing)], capture_output=True, text=True, check=False)
     for line in done.stdout.splitlines():
         record = json.loads(line).get("record") if line.startswith('{"record"') else None
         if record and record["outcome"] == "passed":
-            return [float(one["compute_us"]) * 1e-6 for one in record["repetitions"]]
+            return dict(record)
         if record:
             raise UserError(f"{variant} {params}: {record['outcome']}: {record['reason']}")
     last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
     raise UserError(f"{variant} {params}: {last.removeprefix('error: ')}")
+
+
+def seconds_of(
+    device: str, variant: str, params: str, problem: Problem, repetitions: int, min_time_s: float
+) -> list[float]:
+    """Seconds of a call in each repetition. UserError as record_of."""
+    record = record_of(device, variant, params, problem, repetitions, min_time_s)
+    return [float(one["compute_us"]) * 1e-6 for one in record["repetitions"]]

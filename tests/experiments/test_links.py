@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from driving import Driver
 
-from experiments.compare import rivals
+from experiments.compare.rivals import __main__ as rivals
 from xcorr.errors import command
 
 NAMED = [
@@ -22,7 +22,7 @@ NAMED = [
     ("experiments.compare.counters", "--machine-key key --read"),
     ("experiments.compare.fragments", "--machine-key key --program"),
     ("experiments.compare.resources", "--build"),
-    ("experiments.compare.rivals", "--results"),
+    ("experiments.compare.rivals.__main__", "--rivals scipy --results"),
     ("experiments.compare.scipy_peer", "--bars"),
     ("experiments.inputs.photo", "--offline --machine-facts"),
     ("experiments.inputs.photo", "--offline --results"),
@@ -40,7 +40,7 @@ def circle(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> Path:
     one.symlink_to(two)
     two.symlink_to(one)
     monkeypatch.setattr(rivals, "Library", FakeLibrary)
-    monkeypatch.setattr(rivals, "measure", lambda *_: [{"name": "xcorr-bench", "outcome": "passed"}])
+    monkeypatch.setattr(rivals, "measure", lambda *_: [[{"name": "xcorr-bench", "outcome": "passed"}]])
     monkeypatch.setattr("experiments.inputs.common.Library", FakeLibrary)
     return one
 

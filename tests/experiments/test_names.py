@@ -15,11 +15,11 @@ def test_the_list_has_every_command_with_a_line(capsys):
     assert commands.run([]) == 0
     text = capsys.readouterr().out
     found = commands.commands()
-    assert {"run", "publish", "auto_table", "sets", "builds", "resources", "ebsd", "photo"} <= set(found)
+    assert {"run", "publish", "auto_table", "sets", "builds", "rivals", "resources", "ebsd", "photo"} <= set(found)
     modules = [
         path
         for package in commands.PACKAGES
-        for path in (ROOT / "experiments" / package).glob("*.py")
+        for path in (ROOT / "experiments" / package).rglob("*.py")
         if '__name__ == "__main__"' in path.read_text()
     ]
     assert len(found) == len(modules), "two commands have one name, or one is not listed"

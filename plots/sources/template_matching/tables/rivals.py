@@ -1,18 +1,27 @@
-"""Template matching by other libraries beside ours, all of one run (experiments.compare.rivals)."""
+"""Template matching by other libraries beside ours, all of one run, in sets that have it.
+
+No program measures it again: experiments.compare.rivals measures other libraries on more problems.
+"""
+
+from typing import Any
 
 import pandas as pd
 
-from experiments.compare import rivals
+from experiments.compare import artifacts
 from plots import style
 from plots.metrics import si_time
 from plots.tidy import ResultSet
 
 TITLE = "Other libraries in the same run"
-NONE = "Other libraries were not measured in this set. `python3 -m experiments.compare.rivals` does that."
+NONE = "Other libraries were not measured in this set."
 ABOUT = (
     "Other libraries and what `auto` takes of ours, in one run on one machine: a photograph with noise, templates cut from it, scores at every shift. Times are of the computation "
     "from data on the device, without transfers: libraries are called from Python, ours from C++ by xcorr-bench, on uniform random numbers. A ratio is to ours on the same device. The error is the largest difference from float64; one above 1e-3 is marked."
 )
+
+
+def _stored(results: ResultSet) -> dict[str, Any] | None:
+    return artifacts.stored(results.folder, "template-rivals", 1, "restore it from git")
 
 
 def _implementation(name: str, version: str, variant: str) -> str:
@@ -32,7 +41,7 @@ SHOWN = (
 
 def table(results: ResultSet) -> pd.DataFrame:
     """A line per problem and contestant, the fastest of a problem first; empty without the run."""
-    found = rivals.stored(results.folder)
+    found = _stored(results)
     if not found:
         return pd.DataFrame()
     rows = pd.DataFrame(found["rows"])
@@ -44,7 +53,7 @@ def table(results: ResultSet) -> pd.DataFrame:
 
 
 def notes(results: ResultSet) -> list[str]:
-    found = rivals.stored(results.folder)
+    found = _stored(results)
     if not found:
         return [NONE]
     return [ABOUT, *(f"Left out: {name}: {why}." for name, why in found["skipped"].items())]

@@ -1,0 +1,1 @@
+"""The libraries, one a module: `RIVALS` are the ways to use it."""
