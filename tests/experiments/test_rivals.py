@@ -168,7 +168,7 @@ def test_the_command_stores_rows_and_names_what_is_left_out(library, tmp_path, m
     monkeypatch.setattr(truth, "problems", lambda kinds: [("plain", PROBLEMS[0])])
     assert command.main(["--results", str(tmp_path), "--rounds", "1", "--seconds", "0.001"]) == 0
     key = library.machine("cpu")["machine_key"]
-    stored = command.stored(tmp_path / "local" / key)
+    stored = rivals.stored(tmp_path / "local" / key)
     assert [row["outcome"] for row in stored["rows"]] == ["passed", "passed"]
     assert stored["absent"]["ducc0 r2c"]["install"] == "pip install ducc0"
     assert "left out: ducc0 r2c: No module named 'no_such_library'; pip install ducc0" in capsys.readouterr().out

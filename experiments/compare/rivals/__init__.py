@@ -11,11 +11,19 @@ import pkgutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from experiments.compare import artifacts
 from xcorr.problem import Problem
+
+EXPERIMENT = "rivals"
+SCHEMA = 1
+OURS = "xcorr-bench"  # its name among the implementations of a problem
+
+stored = partial(artifacts.stored, experiment=EXPERIMENT, schema=SCHEMA, way_out="measure again")
 
 
 class Unsupported(Exception):

@@ -21,16 +21,13 @@ from tqdm import tqdm
 from experiments.compare import artifacts
 from experiments.compare.markdown import printed
 from experiments.compare.records import record_of
-from experiments.compare.rivals import Rival, Unsupported, found, reason_of, truth
+from experiments.compare.rivals import EXPERIMENT, OURS, SCHEMA, Rival, Unsupported, found, reason_of, truth
 from experiments.compare.rivals.timing import Timer, once, timers
 from xcorr.choice.auto import Auto
 from xcorr.errors import LibraryError, Parser, UserError, choose, command
 from xcorr.native.library import Library
 from xcorr.problem import Problem
 
-EXPERIMENT = "rivals"
-SCHEMA = 1
-OURS = "xcorr-bench"
 LONGEST_S = 1.0  # for the rounds of one library on one problem; a slow one has fewer rounds
 EPILOG = """examples:
   python3 -m experiments.compare.rivals --list
@@ -40,8 +37,6 @@ EPILOG = """examples:
 Exit code: 0; 1 where a result of ours is wrong; 2 for a mistake."""
 HEAD = ("problem", "implementation", "time us", "over ours", "in us", "out us", "first us", "error", "outcome")
 Row = dict[str, Any]
-
-stored = partial(artifacts.stored, experiment=EXPERIMENT, schema=SCHEMA, way_out="measure again")
 
 
 def usable(rivals: Sequence[Rival]) -> tuple[list[tuple[Rival, Any, str]], list[tuple[Rival, str]]]:
