@@ -1,4 +1,4 @@
-"""NPP: nppiCrossCorr, one call a pair; Full or Valid, NormLevel for scores."""
+"""NPP: nppiCrossCorrValid, one call a pair, NormLevel for scores; frames get zeros around them for other windows."""
 
 import ctypes
 from typing import Any
@@ -38,7 +38,7 @@ class _Context(ctypes.Structure):
 def _load() -> Any:
     on_gpu("cupy")()
     _core()  # which the other one needs
-    return shared_library(_names("ist", "if"), "nppiCrossCorrFull_32f_C1R_Ctx")
+    return shared_library(_names("ist", "if"), "nppiCrossCorrValid_32f_C1R_Ctx")
 
 
 def _core() -> Any:
@@ -64,32 +64,36 @@ def _context(cupy: Any) -> _Context:
 
 def _correlation(library: Any, problem: Problem, left: np.ndarray, right: np.ndarray) -> Call:
     spectra.require_plain(problem, "zncc")
-    inside, is_score = spectra.is_inside(problem), problem.fields.score_kind == "zncc"
-    require(inside or problem.window == "full", "computes full and valid windows")
     require(problem.pairs <= 64, "one call a pair; more than 64 pairs are not its use")
     import cupy
 
-    name, context = "Valid" if inside else "Full", _context(cupy)
-    function = getattr(library, f"nppiCrossCorr{name}_{'NormLevel_' if is_score else ''}32f_C1R_Ctx")
-    sizes = [_Size(cols, rows) for rows, cols in (problem.right, problem.left)]
+    inside, is_score = spectra.is_inside(problem), problem.fields.score_kind == "zncc"
+    borders = [0 if inside else size - 1 for size in problem.left]  # there is no product in a full window
+    frame = [size + 2 * border for size, border in zip(problem.right, borders)]
+    sizes = [_Size(cols, rows) for rows, cols in (frame, problem.left)]
+    shape = [size - part + 1 for size, part in zip(frame, problem.left)]
+    window = slice(None) if inside else spectra.crop(problem)
+    context = _context(cupy)
+    function = getattr(library, f"nppiCrossCorrValid_{'NormLevel_' if is_score else ''}32f_C1R_Ctx")
     scratch = None
     if is_score:
         count = ctypes.c_size_t(0)
-        ask = getattr(library, f"nppi{name}NormLevelGetBufferHostSize_32f_C1R_Ctx")
+        ask = library.nppiValidNormLevelGetBufferHostSize_32f_C1R_Ctx
         _checked(ask(sizes[0], ctypes.byref(count), context))
         scratch = cupy.empty(max(1, count.value), cupy.uint8)
     pairs = list(zip(*pair_indices(problem)))
 
     def compute(state: Any) -> Any:
         lefts, rights = state
-        out = cupy.empty((problem.pairs, *problem.output), cupy.float32)
+        frames = cupy.pad(rights, [(0, 0), *((border, border) for border in borders)])
+        out = cupy.empty((problem.pairs, *shape), cupy.float32)
         for surface, (l, r) in zip(out, pairs):
-            sides = [(rights[r], sizes[0]), (lefts[l], sizes[1])]
+            sides = [(frames[r], sizes[0]), (lefts[l], sizes[1])]
             places = [word for one, size in sides for word in (ctypes.c_void_p(one.data.ptr), one.strides[0], size)]
             to = (ctypes.c_void_p(surface.data.ptr), surface.strides[0])
             more = () if scratch is None else (ctypes.c_void_p(scratch.data.ptr),)
             _checked(function(*places, *to, *more, context))
-        return spectra.result_of(problem, out)
+        return spectra.result_of(problem, out[window])
 
     return Call(lambda: (cupy.asarray(left), cupy.asarray(right)), compute, lambda result: host(cupy, result))
 
