@@ -196,7 +196,19 @@ class FakeBench:
         self.registered, self.calls = {}, []
 
     def register(self, body):
-        return SimpleNamespace(set_name=lambda name: self.registered.update({name: body}))
+        bench = self
+
+        class Entry:
+            def set_name(self, name):
+                bench.registered[name] = body
+                return self
+
+            def set_min_samples(self, _):
+                return self
+
+            set_timeout = set_batch_target_time = set_min_samples
+
+        return Entry()
 
     def run_all_benchmarks(self, words):
         name = words[words.index("--benchmark") + 1]

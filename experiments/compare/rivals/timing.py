@@ -63,13 +63,11 @@ def by_nvbench(bench: Any, otherwise: Timer) -> Timer:
 
             state.exec(launched)
 
-        bench.register(body).set_name(name)
+        entry = bench.register(body).set_name(name).set_min_samples(3)
+        entry.set_timeout(2 * duration).set_batch_target_time(duration)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "times.json"
-            limits = ["--min-samples", "3", "--timeout", str(2 * duration), "--batch-target-time", str(duration)]
-            bench.run_all_benchmarks(
-                ["rivals", "--quiet", "--json", str(path), "--benchmark", name, "--devices", "0", *limits]
-            )
+            bench.run_all_benchmarks(["rivals", "--quiet", "--json", str(path), "--devices", "0", "--benchmark", name])
             (state,) = results.BenchmarkResult.from_json(path).subbenches[name].states
         for tag in ("nv/batch/time/gpu/mean", "nv/cold/time/gpu/mean"):
             if tag in state.summaries:
