@@ -106,7 +106,11 @@ def timers(device: str, wanted: str) -> tuple[str, Timer, Callable[[], Any]]:
     events = by_events(module)
     if wanted != "events":
         try:
-            return "cuda-bench", by_nvbench(importlib.import_module("cuda.bench"), events), wait
+            return (
+                f"cuda-bench, events of {module.__name__} for calls in the default stream",
+                by_nvbench(importlib.import_module("cuda.bench"), events),
+                wait,
+            )
         except ImportError as error:
             if wanted == "nvbench":
                 raise UserError(f"timer nvbench: {error}; pip install cuda-bench, or use --timer events") from error

@@ -18,7 +18,7 @@ def _load() -> Any:
 def _version(library: Any) -> str:
     text = ctypes.create_string_buffer(200)
     library.mkl_get_version_string(text, len(text))
-    return text.value.decode().strip()
+    return "MKL " + text.value.decode().partition("Version ")[2].partition(" ")[0].partition("-")[0]
 
 
 def _correlation(library: Any, problem: Problem, left: np.ndarray, right: np.ndarray) -> Call:
