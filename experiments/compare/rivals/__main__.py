@@ -64,7 +64,13 @@ class Contestant:
         self.rival, self._problem, self._wait, self._module = rival, problem, wait, module
         self.times: list[float] = []
         self.row: Row = {"name": rival.name, "family": "rival", "variant": "", "params": "", "version": version}
-        self.row |= {"settings": rival.settings, "precision": rival.precision, "outcome": "failed", "reason": ""}
+        self.row |= {
+            "install": rival.install,
+            "settings": rival.settings,
+            "precision": rival.precision,
+            "outcome": "failed",
+            "reason": "",
+        }
 
     def verify(self, arrays: tuple[np.ndarray, np.ndarray], exact: truth.Exact) -> None:
         try:
