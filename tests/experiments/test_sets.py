@@ -78,7 +78,7 @@ def test_where_a_sample_lacks_its_clock_time_alone_decides_and_the_table_says_so
         if one.in_cycles == sets.NO_CLOCK
     ]
     assert dict(zip(sets.POINT, point.place))["variant"] == "v0"
-    assert "1 points have no column sm_clock_mhz: time alone decides them." in sets.told([point], (0, 0))
+    assert "1 points have no column sm_mhz: time alone decides them." in sets.told([point], (0, 0))
 
 
 @pytest.mark.parametrize(

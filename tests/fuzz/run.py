@@ -41,7 +41,9 @@ def library() -> Path:
 def sanitizer() -> str:
     """The runtime that the library is linked with, as the loader finds it, and that of C++, whose exceptions it watches."""
     if not library().exists():
-        raise SystemExit(f"error: {library()}: is not built; run ninja -C {build_directory()} tests/fuzz/{library().name}")
+        raise SystemExit(
+            f"error: {library()}: is not built; run ninja -C {build_directory()} tests/fuzz/{library().name}"
+        )
     listed = subprocess.run(["ldd", library()], capture_output=True, text=True, check=True).stdout
     found = {name: line.split()[2] for name in ("libasan", "libstdc++") for line in listed.splitlines() if name in line}
     if len(found) != 2:
