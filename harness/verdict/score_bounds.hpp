@@ -161,7 +161,7 @@ struct ScoreBounds {
       // Data of one sign or with a run of one value have most of their energy in few bins, where
       // small overlaps have large weights; the most where half of the data are 1e4 times the
       // others.
-      const double weighed = two_modes() ? 4.0 * own : has_few_bins(sums.kind) ? 2.0 * own : own;
+      const double weighed = two_modes() ? 6.0 * own : has_few_bins(sums.kind) ? 2.0 * own : own;
       const double of_transform = std::max(reference, weighed + added);
       return few * (fft_l2_bound(sums.log2_points, sums.u + kDoubleRoundoff) * of_transform +
                     8.0 * sums.u * reference) +
@@ -169,7 +169,7 @@ struct ScoreBounds {
     }
     const double of_sums = std::max(reference, std::sqrt(scores / terms));
     const double u = sums.rounds.reduced ? sums.rounds.sum : sums.u;
-    const double one_direction = is_one_direction() ? sums.rounds.product : 0.0;
+    const double one_direction = is_rounded_alike() ? sums.rounds.product : 0.0;
     // Samples of a mode are rounded alike.
     const double alike = two_modes() ? 2.0 : is_centred() ? 1.5 : 1.0;
     const double inputs = sums.rounds.reduced ? 2.0 * sums.rounds.input * weight * l *
@@ -224,7 +224,7 @@ struct ScoreBounds {
     return series_bound(e.terms, norm, rounds.input, sum) + 16.0 * sum +
            cut_score(e.terms, fabs(e.value)) +
            (is_same_sign(sums.kind) ? definition_bound(e.terms, 1.0, sum) : 0.0) +
-           (is_one_direction() ? rounds.product : 0.0);
+           (is_rounded_alike() ? rounds.product : 0.0);
   }
   // Tensor cores cut their sums instead of rounding them. The products of a score near 1 or -1 have
   // one sign, so that a sum of n of them loses the same way with each of n / 8 instructions, on
@@ -234,6 +234,8 @@ struct ScoreBounds {
   }
   XCORR_HD bool two_modes() const { return sums.kind == InputKind::bimodal; }
   XCORR_HD bool is_one_direction() const { return is_systematic(sums.kind) || few_values; }
+  // Both factors of a product have the same rounding error: so does every element with itself.
+  XCORR_HD bool is_rounded_alike() const { return is_one_direction() || sums.problem.fields.same; }
   // Of the elements of a matrix.
   XCORR_HD static double root_mean_square(double norm, const Shape& shape) {
     return norm / sqrt(static_cast<double>(shape.size()));
