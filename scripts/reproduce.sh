@@ -6,9 +6,11 @@
 # usage: scripts/reproduce.sh [options]
 #   --check                      only say whether this machine is fit to measure, one line for each thing; exit
 #                                code 1 when something would spoil times
-#   --preset smoke|quick|paper   how long and how often to measure. smoke, the default, measures of every variant
-#                                its best-known points on a few problems, in less than 5 minutes; quick measures
-#                                every point of the grids; paper measures longer, those that were fastest under quick
+#   --preset NAME                how long and how often to measure. smoke, the default, measures of every variant
+#                                its best-known points on a few problems, in less than 5 minutes; evaluation measures what
+#                                figures, tables and claims show, and builds every compile-time point; extended measures
+#                                what evaluation leaves out; quick measures every point of the grids; paper measures
+#                                longer, those that were fastest under quick
 #   --experiments NAMES          comma-separated stems of experiments/<source>/*.toml
 #   --variants IDS               comma-separated variants or families
 #   --sizes SIZES                comma-separated, such as 64,128 or 36x90
@@ -16,9 +18,9 @@
 #   --device cpu|cuda:N          default: the first GPU where CUDA variants are built, else the CPU. For the CPU no CUDA
 #                                variant is compiled, unless the build folder has them
 #   --results DIR                where rows go (default: results)
-#   --plotted                    only what the paper's figures and claims show, and a few points of the variants that
-#                                these do not name; builds every compile-time point
 #   --slowed                     measure again what a busy host slowed down
+#   --for-minutes M              with evaluation: stop after about M minutes of measuring; the same command goes on,
+#                                here or on another machine of the kind with the same results folder
 #   --dry-run                    only say what would be measured and for how long
 #   --force                      measure again what is measured already
 # A selection by experiments, variants, sizes or forms leaves the real inputs out.
@@ -30,19 +32,19 @@ source "$scripts/env.sh"
 started=$SECONDS
 command_line="$0 $*"
 
-selection=() build=() plotted=() force=() dry_run=() device=() check=no preset=smoke results=$XCORR_ROOT/results
+selection=() build=() more=() force=() dry_run=() device=() check=no preset=smoke results=$XCORR_ROOT/results
 while (($#)); do
   case $1 in
     --help | -h) show_help "$0"; exit 0 ;;
     --dry-run) dry_run=(--dry-run) ;;
     --force) force=(--force) ;;
     --check) check=only ;;
-    --plotted) plotted+=(--plotted) build+=(--grid paper) ;;
-    --slowed) plotted+=(--slowed) ;;
-    --preset | --experiments | --variants | --sizes | --forms | --device | --results)
+    --slowed) more+=(--slowed) ;;
+    --for-minutes | --preset | --experiments | --variants | --sizes | --forms | --device | --results)
       if (($# < 2)); then refuse "$1: a value is missing; see scripts/reproduce.sh --help"; fi
       case $1 in
         --preset) preset=$2 ;;
+        --for-minutes) more+=(--for-minutes "$2") ;;
         --device) device=(--device "$2") ;;
         --results) results=$(absolute "$1" "$2") || exit ;;
         *) selection+=("$1" "$2") ;;
@@ -52,6 +54,11 @@ while (($#)); do
   esac
   shift
 done
+
+inputs=$preset # the programs on real input have fewer presets
+case $preset in
+  evaluation | extended) build+=(--grid paper) inputs=quick ;;
+esac
 
 # nvidia-smi can be missing in a container. /dev/dxg is a GPU under Windows, /dev/nvmap one of Tegra.
 may_have_gpu() {
@@ -76,7 +83,7 @@ if [[ $check == only ]]; then
   run_python -m experiments.driver.check --device "$on" --results "$results" || exit
   exit 0
 fi
-common=(--preset "$preset" --device "$on" --results "$results" "${force[@]}")
+common=(--device "$on" --results "$results" "${force[@]}")
 
 echo "[3/5] measure on $key, preset $preset"
 # What is unfit is said, and measured all the same.
@@ -84,7 +91,7 @@ if ((${#dry_run[@]} == 0)); then
   run_python -m experiments.driver.check --device "$on" --results "$results" --brief || [[ $? == 1 ]] || exit 2
 fi
 status=0 told=yes
-run_python -m experiments.driver.run "${common[@]}" "${selection[@]}" "${plotted[@]}" "${dry_run[@]}" || status=$?
+run_python -m experiments.driver.run --preset "$preset" "${common[@]}" "${selection[@]}" "${more[@]}" "${dry_run[@]}" || status=$?
 if ((${#dry_run[@]})) || [[ $status == 2 || $status == 130 ]]; then exit "$status"; fi
 failed=()
 if ((status)); then failed+=('experiments.driver.run, which names the points that are incorrect or failed above and in the report'); fi
@@ -106,7 +113,7 @@ if ((${#selection[@]} == 0)); then
   programs=$(run_python -m experiments.folders) || exit
   while read -r kind module; do
     if [[ $kind == input ]]; then
-      run_python -m "$module" "${common[@]}" </dev/null || failed+=("$module, see its error above")
+      run_python -m "$module" --preset "$inputs" "${common[@]}" </dev/null || failed+=("$module, see its error above")
     elif [[ $kind == reading && $on == cuda* ]]; then
       run_python -m "$module" --machine-key "$key" --results "$results" </dev/null ||
         echo "$module: nothing was read back from the GPU, see the line above; its claims are not decided"

@@ -1,4 +1,4 @@
-"""Selects points to measure: the fastest points by existing rows, and the points that figures show.
+"""Selects points to measure: the fastest points by existing rows.
 
 A variant needs no entry for that: where no row ranks its points, a few points of its grid are selected."""
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from experiments.driver import store
 from experiments.driver.points import Unit
 from experiments.driver.run_records import read_runs
-from experiments.driver.schema import Experiment, Restriction
+from experiments.driver.schema import Experiment, restriction
 from experiments.driver.store import Row
 from experiments.driver.studies import without_studies
 from xcorr.choice.prediction import distance
@@ -89,6 +89,16 @@ def architecture(backend: str, facts: Mapping[str, object]) -> str:
     return "cpu" if backend == "cpu" else str(facts.get("compute_capability") or "unknown")
 
 
+def rows_near(published: Path, device: str, facts: Mapping[str, object]) -> list[Row]:
+    """The rows of the published sets of this machine's architecture, those of its own set last."""
+    backend = device.partition(":")[0]
+    here, found = architecture(backend, facts), []
+    for folder in sorted(published.glob("*"), key=lambda path: (path.name == facts.get("machine_key"), path.name)):
+        if any(architecture(backend, run.get("before", {})) == here for run in read_runs(folder).values()):
+            found += [row for row in store.read_rows(folder) if row["backend"] == backend]
+    return found
+
+
 def elsewhere(published: Path, backend: str, facts: Mapping[str, object], own: Iterable[Row] = ()) -> Elsewhere:
     """The rankings of the published sets in a folder. `own`: rows of this machine, which come first. Sets of this
     machine's architecture come before others."""
@@ -104,23 +114,6 @@ def elsewhere(published: Path, backend: str, facts: Mapping[str, object], own: I
     return Elsewhere([*([mine] if mine else []), *near, *far], foreign=not mine and not near)
 
 
-def keep_plotted(units: Sequence[Unit], experiments: Mapping[str, Experiment]) -> list[Unit]:
-    """The units with the points that `plotted` of their experiment names; all points for an experiment without it. A
-    variant that it does not name keeps a few points; a variant with an empty list is removed."""
-    kept = []
-    for unit in units:
-        names = experiments[unit.experiment].plotted
-        if names is None:
-            chosen = unit.params
-        elif unit.variant.id in names:
-            chosen = tuple(one for one in unit.params if named(one, names[unit.variant.id]))
-        else:
-            chosen = spread(unit.params, FEW)
-        if chosen:
-            kept.append(dataclasses.replace(unit, params=chosen))
-    return kept
-
-
 def keep_best(
     units: Sequence[Unit],
     experiments: Mapping[str, Experiment],
@@ -134,7 +127,7 @@ def keep_best(
     own. `instead(unit, best)`: points of a unit without rows."""
     kept, empty = [], []
     for unit in units:
-        limit = experiments[unit.experiment].presets.get(preset, Restriction())
+        limit = restriction(experiments[unit.experiment], preset)
         best = default if limit.best is None else limit.best
         if best is None:
             kept.append(unit)

@@ -74,6 +74,8 @@ stopped          text   -     -    record      later
 plan_low_us      float  us    -    record      later
 plan_high_us     float  us    -    record      later
 plans            float  -     -    record      later
+block            text   -     -    driver      later
+process          int    -     -    driver      later
 """
 
 

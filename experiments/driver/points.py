@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.driver import source_tree
 from experiments.driver.columns import Key, Row
-from experiments.driver.schema import Experiment, Restriction, grid, modes_by_problem
+from experiments.driver.schema import Experiment, grid, modes_by_problem, restriction
 from experiments.driver.store import key_of
 from xcorr.errors import UserError, choose, nearest
 from xcorr.native.variants import Variant, assignments
@@ -17,7 +17,11 @@ from xcorr.problem import FORMS, Problem, format_shape, parse_size
 
 @dataclass(frozen=True)
 class Unit:
-    """A variant on a problem, and the parameters to measure. A process measures one unit, or several."""
+    """A variant on a problem, and the parameters to measure. A process measures one unit, or several.
+
+    `needed`: parameters that a figure of a paper or a claim needs, whatever limit on a launch the preset has. `drawn`:
+    parameters of points that figures draw and that cannot win, for which one process of a block is enough.
+    """
 
     experiment: str
     problem: Problem
@@ -27,11 +31,18 @@ class Unit:
     input: str
     params: tuple[str, ...]
     energy_s: float = 0.0
+    needed: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """The name in messages."""
         return f"{self.variant.id} {self.problem.id}"
+
+    @property
+    def reference(self) -> tuple[Any, ...]:
+        """What decides the reference values of the unit's points."""
+        return self.problem, self.precision, self.variant.algorithm_class
 
     def cells(self, params: str, preset: str) -> Row:
         """The columns of a point's resume key."""
@@ -133,7 +144,7 @@ def expand(
     for name in names:
         experiment = experiments[name]
         chosen = wanted & select_variants(experiment.variants, variants, f"experiment {name}: variant", built=False)
-        params = experiment.presets.get(preset, Restriction()).params
+        params = restriction(experiment, preset).params
         _check_params(params, variants, f"experiment {name}, preset {preset}")
         for problem, modes in modes_by_problem(experiment, preset).items():
             if problem.form not in forms or (sizes is not None and (problem.left, problem.right) not in sizes):

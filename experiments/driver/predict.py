@@ -84,7 +84,7 @@ class Predictor:
         work = work_of(unit.problem, variant.algorithm_class)
         rate = self._rate(variant)
         floor = rate.launch_us * 1e-6
-        samples = self._of(unit, params)
+        samples = list(self._of(unit, params).values())
         near = _nearest(samples, unit.problem.form, work)
         if near is None:
             return floor + work / speeds.per_second(dict(rate), params, self._cores)
@@ -100,16 +100,28 @@ class Predictor:
         affine = near.seconds + slope * (work - near.work)
         return max(min(affine, proportional), near.seconds * (0.9 + 0.1 * ratio))
 
-    def _of(self, unit: Unit, params: str) -> list[Sample]:
+    def _of(self, unit: Unit, params: str) -> dict[tuple[str, float], Sample]:
         key = (unit.variant.id, params, unit.precision, unit.mode, unit.problem.fields.text)
-        return list(self._samples.get(key, {}).values())
+        return self._samples.get(key, {})
 
     def _rate(self, variant: Variant) -> Rate:
         known = {name: getattr(self._rates, name) for name in ("variants", "families", "classes")}
         return speeds.of_variant(known, variant)
 
+    def known_s(self, unit: Unit, params: str) -> float | None:
+        """Seconds of the shortest measured launch of the point on problems of the same form and work; None without one."""
+        work = work_of(unit.problem, unit.variant.algorithm_class)
+        found = self._of(unit, params).get((unit.problem.form, work))
+        return None if found is None else found.seconds
+
+    def is_long(self, unit: Unit, params: str) -> bool:
+        """Whether a launch takes longer than the preset's limit. Such a point, where it is needed, is timed once."""
+        return self.launch_s(unit, params) > float(getattr(self._preset.max_predicted_s, self._backend))
+
     def why_not(self, unit: Unit, params: str) -> str:
         """The reason of not_selected, or "" for a selected point."""
+        if params in unit.needed:
+            return ""
         of_point, limits, what = self.launch_s(unit, params), self._preset.max_predicted_s, "per launch"
         if of_point <= getattr(limits, self._backend) and self._preset.max_point_s is not None:
             of_point, limits, what = self.unit_s(unit, [params]), self._preset.max_point_s, "with its verification"
@@ -127,7 +139,7 @@ class Predictor:
         launch = self.launch_s(unit, params)
         problem = unit.problem
         work = work_of(problem, unit.variant.algorithm_class)
-        near = _nearest(self._of(unit, params), problem.form, work)
+        near = _nearest(list(self._of(unit, params).values()), problem.form, work)
         plan = near.plan_s if near else float(self._rate(unit.variant).plan_s)
         phases = 0.0
         if unit.variant.algorithm_class == "fft":
@@ -140,7 +152,7 @@ class Predictor:
             + PLANS * plan
             + EXTRA_LAUNCHES * launch
             + phases
-            + (self._preset.repetitions + 0.5) * repetition
+            + ((1 if self.is_long(unit, params) else self._preset.repetitions) + 0.5) * repetition
             + (unit.energy_s if self._backend == "cuda" else 0)  # nothing counts a CPU's
         )
 
@@ -152,10 +164,23 @@ class Predictor:
         process = float(check.process_s) / shared_by
         if unit.variant.backend != self._backend:
             return process + check.point_s * len(params)
-        problem = unit.problem
+        return process + self._reference_s(unit.problem) + sum(self.point_s(unit, one) for one in params)
+
+    def series_s(self, units: Iterable[Unit]) -> float:
+        """Predicted seconds of a group of units with preset.processes processes, each with all points (long and drawn ones in one
+        of them only). A process computes the references once for the points that share them (`Unit.reference`)."""
+        processes, points = self._preset.processes, 0.0
+        shared: dict[Any, float] = {}
+        for unit in units:
+            times = [1 if one in unit.drawn or self.is_long(unit, one) else processes for one in unit.params]
+            points += sum(number * self.point_s(unit, one) for number, one in zip(times, unit.params))
+            shared[unit.reference] = max(shared.get(unit.reference, 0.0), max(times) * self._reference_s(unit.problem))
+        return points + sum(shared.values()) + processes * float(self._rates.verification[self._backend].process_s)
+
+    def _reference_s(self, problem: Problem) -> float:
+        check = self._rates.verification[self._backend]
         by_definition = problem.fmas <= check.definition_limit_fma
-        reference = problem.fmas / check.fma_per_s if by_definition else problem.fft_work / check.fft_per_s
-        return process + INPUTS * reference + sum(self.point_s(unit, one) for one in params)
+        return INPUTS * float(problem.fmas / check.fma_per_s if by_definition else problem.fft_work / check.fft_per_s)
 
     def timeout_s(self, unit: Unit, params: str) -> float:
         """Seconds after which a point is ended: a multiple of its prediction with references."""

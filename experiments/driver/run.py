@@ -18,13 +18,25 @@ from tabulate import tabulate
 
 from experiments.driver import lock, measured, store
 from experiments.driver.bench import SEED, Bench, program
-from experiments.driver.best import elsewhere, keep_best, keep_plotted, ranking
+from experiments.driver.best import elsewhere, keep_best, ranking, rows_near
 from experiments.driver.columns import OUTCOMES
+from experiments.driver.evaluation import Evaluation, deadline_of
 from experiments.driver.launches import quiet_us, slowed
 from experiments.driver.points import Filters, Unit, expand, in_processes, parse_shard, take_shard
 from experiments.driver.predict import Predictor
 from experiments.driver.repository import Repository
-from experiments.driver.schema import FOLDER, Experiment, load_experiments, load_presets, load_rates
+from experiments.driver.schema import (
+    EVALUATION,
+    EXTENDED,
+    FOLDER,
+    SELECT,
+    Experiment,
+    load_experiments,
+    load_presets,
+    load_rates,
+)
+from experiments.driver.shown import shown
+from experiments.driver.stages import with_needed
 from experiments.driver.sweep import Progress, Sweep
 from xcorr.errors import Parser, UserError, command, nearest, warn
 from xcorr.fields import NAMES as FIELDS
@@ -49,18 +61,20 @@ def _words(text: str) -> list[str]:
 def parser() -> argparse.ArgumentParser:
     made = Parser(prog="python3 -m experiments.driver.run", description=__doc__, epilog=EPILOG)
     add = made.add_argument
-    add("--preset", default="quick", help="smoke, quick, paper or paper-full (default: quick)")
+    add("--preset", default="quick", help="smoke, quick, evaluation, extended, paper or paper-full (default: quick)")
     add("--experiments", type=_words, metavar="A,B", help="names of experiments (default: all)")
     add("--variants", type=_words, metavar="A,B", help="variant ids or families (default: all)")
     add("--sizes", type=_words, metavar="A,B", help="sizes such as 64 or 36x90 (default: all)")
     add("--forms", type=_words, metavar="A,B", help="one-to-one, one-to-many, n-to-mn, n-to-m (default: all)")
-    plotted_help = "only the points that the paper's figures and claims show (key plotted of the experiments)"
-    add("--plotted", action="store_true", help=plotted_help)
     add("--device", default="auto", help="cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)")
     add("--dry-run", action="store_true", help="print points and estimated minutes, then stop")
     add("--force", action="store_true", help="measure again; old rows stay, the newest win")
     slowed_help = "re-measure problems timed on a busy host; keep the run on the quieter host"
     add("--slowed", action="store_true", help=slowed_help)
+    minutes_help = (
+        "with the preset evaluation: start nothing that is predicted to end later (default: measure everything)"
+    )
+    add("--for-minutes", type=float, metavar="M", help=minutes_help)
     add("--shard", metavar="K/N", default="1/1", help="part K of N of the sweep (default: 1/1)")
     made.add_results()
     add("--folder", type=Path, default=FOLDER, metavar="DIR", help="folder of experiment files (default: experiments)")
@@ -207,8 +221,41 @@ def split(
 
 def selection(options: argparse.Namespace) -> list[str]:
     """The options that decide which points a sweep measures, without its shard."""
-    names = ("preset", "experiments", "variants", "sizes", "forms", "plotted", "force", "slowed", "folder")
+    names = ("preset", "experiments", "variants", "sizes", "forms", "force", "slowed", "folder")
     return [f"{name}={getattr(options, name)}" for name in names]
+
+
+def of_preset(experiments: dict[str, Experiment], name: str, device: str) -> dict[str, Experiment]:
+    """The experiments that a preset measures. On a CPU the preset extended measures all of them."""
+    if name in (EVALUATION, SELECT):
+        return {key: one for key, one in experiments.items() if not one.extended}
+    if name == EXTENDED and device.startswith("cuda"):
+        return {key: one for key, one in experiments.items() if one.extended}
+    return experiments
+
+
+def run_stages(evaluation: Evaluation, options: argparse.Namespace) -> int:
+    """An evaluation; returns the exit code."""
+    print(evaluation.estimate(), flush=True)
+    if options.dry_run:
+        return 0
+    folder = evaluation.folder
+    begin = time.monotonic()
+    with lock.held(folder, lock.holder(store.new_run_id(store.run_ids(folder)), (1, 1), selection(options))):
+        store.check_writable(folder)
+        store.remove_stale_temporaries(folder)
+        try:
+            progress, left = evaluation.run()
+        except KeyboardInterrupt:
+            print(f"\ninterrupted: complete blocks are saved in {folder}; the same command resumes", file=sys.stderr)
+            raise
+    print(summary(progress, folder, time.monotonic() - begin))
+    if left:
+        print(
+            f"stopped after {options.for_minutes:g} min with {left} groups left: the same command resumes, here or on another machine of the kind"
+        )
+    measured.write(folder)
+    return 1 if progress.bad() else 0
 
 
 def run(argv: Sequence[str]) -> int:
@@ -232,7 +279,36 @@ def run(argv: Sequence[str]) -> int:
     rows = store.read_rows(folder, said, set_aside=not options.dry_run)
     published = store.read_rows(options.results / "published" / key, said)
 
+    experiments = of_preset(experiments, options.preset, bench.device)
     units = expand(experiments, variants, options.preset, bench.device, filters_of(options))
+    rates, groups = load_rates(options.folder), shown(options.folder)
+    if preset.block_s is not None:
+        if shard != (1, 1) or options.slowed:
+            raise UserError(
+                f"preset {options.preset}: takes no --shard and no --slowed; use --for-minutes on each machine"
+            )
+        near = rows_near(options.results / "published", bench.device, facts)
+        predictors = {
+            name: Predictor(rates, facts, bench.device, presets[name], name) for name in (SELECT, options.preset)
+        }
+        for one in predictors.values():
+            one.learn(near, variants)
+            one.learn(rows)
+        evaluation = Evaluation(
+            bench,
+            folder,
+            facts,
+            presets,
+            options.preset,
+            experiments,
+            units,
+            groups,
+            predictors,
+            lambda run, name: _record(run, argv, name, options.shard, facts),
+            deadline_of(options.for_minutes),
+            store.new_run_id(store.run_ids(folder)) if options.force else "",
+        )
+        return run_stages(evaluation, options)
     earlier = [*rows, *published]
     instead = None
     if preset.borrow:  # rows of this preset would change the selection during the measurement
@@ -241,8 +317,6 @@ def run(argv: Sequence[str]) -> int:
         sets = sets if sets.is_dir() else ROOT / "results" / "published"
         instead = elsewhere(sets, bench.device.partition(":")[0], facts, earlier).some
     ranked = ranking(earlier)
-    if options.plotted:
-        units = keep_plotted(units, experiments)
 
     def best_of(some: Sequence[Unit]) -> tuple[list[Unit], list[Unit]]:
         return keep_best(some, experiments, options.preset, ranked, preset.best, instead)
@@ -257,9 +331,11 @@ def run(argv: Sequence[str]) -> int:
     if not units:
         raise UserError(f"preset {options.preset}: nothing left to measure; measure the preset quick first")
     whole, units = sum(len(unit.params) for unit in units), take_shard(units, shard)
-    predictor = Predictor(load_rates(options.folder), facts, bench.device, preset, options.preset)
+    predictor = Predictor(rates, facts, bench.device, preset, options.preset)
     predictor.learn(published, variants)
     predictor.learn(rows)
+    if preset.whole_figures:
+        units = with_needed(units, groups, predictor)
     run_id = store.new_run_id(store.run_ids(folder) | {row["run"] for row in published})
     record = _record(run_id, argv, options.preset, options.shard, facts)
     sweep = Sweep(bench, folder, run_id, record, options.preset, preset, predictor)

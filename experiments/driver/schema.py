@@ -101,11 +101,12 @@ class Experiment(WithFields):
     modes: list[Mode] = ["stream"]
     window: Texts = "full"
     input: Input = "uniform"
+    extended: StrictBool = False  # left out by the preset evaluation, measured by extended
     study: StrictBool = False  # a side experiment: its rows never replace those of other experiments
     energy_s: Number = 0  # seconds over which the energy of each point is measured; 0: it is not measured
-    # For --plotted: by variant, the parameters of the points to keep. A variant that is not named keeps a few points of its grid
-    # (best.FEW), a variant with an empty list none.
-    plotted: dict[str, list[StrictStr]] | None = None
+    # By variant, some parameters of points: of those that have them the fastest is drawn by a figure of a paper that no
+    # figures.toml describes (shown.py).
+    drawn: dict[str, list[StrictStr]] = {}
     presets: dict[str, Restriction] = {}
 
 
@@ -125,9 +126,15 @@ class Preset(Base):
     problems_a_process: StrictInt = 1  # of one variant; a process for a GPU takes almost a second to start
     best: StrictInt | None = None  # for experiments without their own `best` for this preset
     borrow: StrictBool = False  # use the best points of published sets where this machine has no rows
+    whole_figures: StrictBool = False  # points that a figure of a paper or a claim needs have no limit
+    processes: StrictInt = 1  # that measure each point of a block, for the stage final
+    block_s: Number | None = None  # predicted seconds of a block; the preset has the stages select and final
 
 
-PRESETS = ("smoke", "quick", "paper", "paper-full")  # in the order of thoroughness
+# In the order of thoroughness. `select` is the first stage of `evaluation`.
+PRESETS = ("select", "smoke", "quick", "extended", "paper", "paper-full", "evaluation")
+SELECT, EVALUATION, EXTENDED = "select", "evaluation", "extended"
+STANDS_IN = {SELECT: "quick", EVALUATION: "quick", EXTENDED: "quick"}  # whose restriction of an experiment is taken
 Presets = create_model("Presets", __base__=Base, **dict.fromkeys(PRESETS, (Preset, ...)))  # type: ignore[call-overload]
 
 
@@ -199,11 +206,11 @@ ALLOWED = {
     "variants": 'a list of variant ids, families or "*"',
     "problems": "[[problems]] tables with sizes and counts",
     "presets": "[presets.<name>] tables with sizes, counts, params, best or points",
-    **dict.fromkeys(("best", "problems_a_process", "repetitions"), "a positive integer"),
+    **dict.fromkeys(("best", "problems_a_process", "processes", "repetitions"), "a positive integer"),
     "points": 'lists of points such as "left_rows=4;overlaps_per_thread=4" by variant',
-    "plotted": 'lists of points such as "left_rows=4;overlaps_per_thread=4" by variant, "" for all of them, and an empty list for none',
+    "drawn": 'lists of points such as "threads=1" by variant, "" for all of them',
     "energy_s": "a number of seconds",
-    **dict.fromkeys(("study", "borrow"), "true or false"),
+    **dict.fromkeys(("study", "extended", "borrow", "whole_figures"), "true or false"),
     "params": "a list of values for each parameter, as in { warps_per_block = [4] }",
     "title": "a string",
     "window": '"full", "valid" or "sy:a..b,sx:c..d", or a list of them',
@@ -214,7 +221,9 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     **dict.fromkeys(("min_time_s", "max_time_s"), (0, 86400, False)),
     "noise": (0, 0.999, False),
     "energy_s": (0, 86400, True),
-    **dict.fromkeys(("repetitions", "problems_a_process", "best", "min_timeout_s"), (0, 1e6, False)),
+    **dict.fromkeys(
+        ("repetitions", "problems_a_process", "processes", "best", "min_timeout_s", "block_s"), (0, 1e6, False)
+    ),
     **dict.fromkeys(("max_predicted_s", "max_point_s"), (0, 1e9, False)),
     **dict.fromkeys(("per_core", "per_s", "fma_per_s", "fft_per_s", "output_per_s"), (0, 1e18, False)),
     **dict.fromkeys(("launch_us", "plan_s", "process_s", "point_s", "definition_limit_fma"), (0, 1e18, True)),
@@ -271,6 +280,11 @@ def _check_ranges(raw: Any, path: Path, place: tuple[str, ...] = ()) -> None:
             raise UserError(f"{path}: key {'.'.join(here)}: {shown} is not allowed; {range_of}")
 
 
+def restriction(experiment: Experiment, preset: str) -> Restriction:
+    """The part of an experiment that a preset measures."""
+    return experiment.presets.get(preset) or experiment.presets.get(STANDS_IN.get(preset, ""), Restriction())
+
+
 def grid(experiment: Experiment, preset: str) -> list[Problem]:
     """The problems of an experiment under a preset, without duplicates, by ascending work."""
     return list(modes_by_problem(experiment, preset))
@@ -278,7 +292,7 @@ def grid(experiment: Experiment, preset: str) -> list[Problem]:
 
 def modes_by_problem(experiment: Experiment, preset: str) -> dict[Problem, list[str]]:
     """The problems of `grid` with their modes, which are those of all blocks with the problem."""
-    limit = experiment.presets.get(preset, Restriction())
+    limit = restriction(experiment, preset)
     sizes = None if limit.sizes is None else {parse_size(size) for size in limit.sizes}
     counts = None if limit.counts is None else {parse_counts(pair) for pair in limit.counts}
     found: dict[Problem, list[str]] = {}

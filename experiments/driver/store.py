@@ -160,12 +160,17 @@ class Chunk:
     def __init__(self, folder: Path, run: str, number: int) -> None:
         self.path = folder / f"{run}-{number:04d}.csv.gz"
         self.rows: list[Row] = []
+        self._written = False
 
     def add(self, rows: Iterable[Row]) -> None:
         """Appends the rows of a finished point and writes the file."""
         grown = self.rows + list(rows)
-        write_atomic(self.path, encode(grown), create=not self.rows)
-        self.rows = grown
+        write_atomic(self.path, encode(grown), create=not self._written)
+        self.rows, self._written = grown, True
+
+    def forget(self, params: str) -> None:
+        """Leaves the rows of a point out of what is written next."""
+        self.rows = [row for row in self.rows if row["params"] != params]
 
 
 def _cannot_read(path: Path, error: OSError) -> UserError:

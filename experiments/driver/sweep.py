@@ -1,9 +1,10 @@
 """Measures the units of a sweep, stores every finished point, and continues after a crash of a process."""
 
+import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,9 @@ BAR = "{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{pos
 Job = tuple[int, str]  # a point of a group: the index of its unit, and its parameters
 Group = Sequence[Unit]
 Verdicts = dict[str, tuple[str, str]]  # outcome and reason of points of a unit by parameters
+# Reasons of points that passed and have fewer samples than others.
+TIMED_ONCE = "timed once: a launch is predicted to take longer than the preset's limit"
+ONE_PROCESS = "timed by one process: others of this problem are more than 1.5 times as fast"
 UNMEASURED = {"repetition": 0, "iterations": 0}  # cells of the only row of a point without times
 
 
@@ -64,7 +68,13 @@ class Sweep:
     progress: Progress = field(default_factory=Progress)
     experiments: dict[str, dict[str, Any]] = field(default_factory=dict)
     unselected: set[tuple[str, Key]] = field(default_factory=set)
+    deadline: float | None = (
+        None  # time.monotonic() by which the last group should end; one group is measured whatever it says
+    )
     _chunks: int = 0
+    _long: set[Job] = field(default_factory=set)  # points of the group in work that are timed once
+    _block: dict[str, Any] = field(default_factory=dict)  # cells of the block and process that measure now
+    _repetitions: Counter[tuple[str, Key]] = field(default_factory=Counter)  # stored by this sweep
 
     def settled(self, units: Sequence[Unit]) -> bool:
         """Whether no point of `units` was selected before and none is selected now."""
@@ -82,19 +92,29 @@ class Sweep:
         self.progress.verdicts |= {place: ("not_selected", reason) for place, reason in reasons.items()}
         return True
 
-    def go(self, units: Sequence[Unit], expected: dict[str, int]) -> None:
-        """Measures every unit. `expected`: number of points of each whole experiment, for its record."""
-        groups = in_processes(units, self.preset.problems_a_process)
-        costs = [self._cost(group) for group in groups]
+    def go(self, units: Sequence[Unit], expected: Mapping[str, int]) -> int:
+        """Measures every unit. `expected`: number of points of each whole experiment, for its record. Returns how many
+        groups of units were left because of the deadline."""
+        return self.go_groups(in_processes(units, self.preset.problems_a_process), expected)
+
+    def go_groups(self, groups: Sequence[Group], expected: Mapping[str, int], *, blocks: bool = False) -> int:
+        """As go, each group in a process. With `blocks` a group is a block, named `RUN.NUMBER`: preset.processes processes measure
+        it, one after the other, and each measures all of its points, in an order of its own."""
+        costs = [self.predictor.series_s(group) if blocks else self._cost(group) for group in groups]
         done, refreshed = 0.0, time.monotonic()
         self.record["predicted_s"], begin = round(sum(costs), 1), refreshed
         interval_s = 0.2 if sys.stderr.isatty() else 20  # a log file wants few lines
         with tqdm(total=sum(costs), smoothing=0.05, mininterval=interval_s, bar_format=BAR) as bar:
             for i, group in enumerate(groups):
-                if time.monotonic() - refreshed > REFRESH_S:
+                late = self.deadline is not None and time.monotonic() + costs[i] > self.deadline
+                if late and self.progress.measured:
+                    self.record["took_s"] = round(time.monotonic() - begin, 1)
+                    return len(groups) - i
+                if not blocks and time.monotonic() - refreshed > REFRESH_S:
                     costs[i:] = [self._cost(later) for later in groups[i:]]
                     bar.total, refreshed = done + sum(costs[i:]), time.monotonic()
                 name = group[0].name if len(group) == 1 else f"{group[0].variant.id} ({len(group)} problems)"
+                name = f"block {i + 1} of {len(groups)}" if blocks else name
                 bar.set_postfix_str(name, refresh=sys.stderr.isatty())
                 left = [unit for unit in group if not self._settled(unit)]
                 for unit in left:
@@ -102,11 +122,12 @@ class Sweep:
                         self.experiments[unit.experiment] = {"points": expected[unit.experiment]}
                         self.save_record(unit.experiment)
                 if left:
-                    self._measure(left)
+                    self._measure(left, f"{self.run}.{i}" if blocks else "")
                 done += costs[i]
                 bar.update(costs[i])
             bar.set_postfix_str("")
         self.record["took_s"] = round(time.monotonic() - begin, 1)
+        return 0
 
     def finish(self, after: dict[str, Any]) -> None:
         """Completes the run records."""
@@ -125,19 +146,56 @@ class Sweep:
         shared_by = max(1, sum(map(bool, selected)))
         return sum(self.predictor.unit_s(unit, some, shared_by) for unit, some in zip(group, selected)) + 1e-3
 
-    def _measure(self, group: Group) -> None:
-        """Writes rows of the points that are not selected, and measures the others in processes."""
+    def _measure(self, group: Group, block: str) -> None:
+        """Writes rows of the points that are not selected, and measures the others in processes. `block`: its name, or ""."""
         chunks: list[Chunk] = []
         todo: list[Job] = []
         for place, unit in enumerate(group):
             chunks.append(Chunk(self.folder / unit.experiment, self.run, self._chunks))
             self._chunks += 1
             todo += [(place, one) for one in self._select(chunks[-1], unit)]
+        self._long = {job for job in todo if self.predictor.is_long(group[job[0]], job[1])}
+        for process in range(self.preset.processes if block else 1):
+            self._block = {"block": block, "process": process} if block else {}
+            self._process_all(chunks, group, self._shuffled(group, todo) if block else list(todo))
+            # One process is enough for a long or a drawn point; one that did not pass has its verdict.
+            todo = [
+                job for job in todo if self._verdict(group, job) == "passed" and not self._fewer(group[job[0]], job)
+            ]
+        self._block = {}
+
+    def _shuffled(self, group: Group, jobs: Iterable[Job]) -> list[Job]:
+        """The points of a block in the order of a process: shuffled by the seed, the block and the process. The points of a
+        problem stay together, and of these the points with the same reference, which the process keeps until the next one."""
+        dice = random.Random(f"{SEED}/{self._block}")
+        problems: dict[Any, dict[Any, list[Job]]] = {}
+        for job in jobs:
+            unit = group[job[0]]
+            problems.setdefault(unit.problem, {}).setdefault(unit.reference, []).append(job)
+
+        def shuffled(some: Iterable[Any]) -> list[Any]:
+            listed = list(some)
+            return dice.sample(listed, len(listed))
+
+        by_reference = (rivals for problem in shuffled(problems.values()) for rivals in shuffled(problem.values()))
+        return [job for rivals in by_reference for job in shuffled(rivals)]
+
+    def _verdict(self, group: Group, job: Job) -> str:
+        return self.progress.verdicts.get(self.place(group[job[0]], job[1]), ("", ""))[0]
+
+    def _fewer(self, unit: Unit, job: Job) -> str:
+        """Why a point has fewer samples than others, or ""."""
+        return TIMED_ONCE if job in self._long else ONE_PROCESS if self._block and job[1] in unit.drawn else ""
+
+    def _process_all(self, chunks: Sequence[Chunk], group: Group, todo: list[Job]) -> None:
+        """Measures points in processes until each has a verdict."""
         crashed: set[Job] = set()
         alone: Job | None = None
         apart = False  # one unit per process, after the program refused a request
         while todo:
-            batch = [alone] if alone else [job for job in todo if not apart or job[0] == todo[0][0]]
+            long = todo[0] in self._long  # the number of repetitions is one of a process
+            batch = [job for job in todo if (not apart or job[0] == todo[0][0]) and (job in self._long) == long]
+            batch = [alone] if alone else batch
             before = len(todo)
             flight, ended = self._process(chunks, group, batch, todo)
             alone = None
@@ -189,12 +247,13 @@ class Sweep:
         ended = Ended("")
         timeout_s = self.predictor.timeout_s
         place = asked[0][0]
-        if all(job[0] == place for job in asked):
+        preset = self.preset.model_copy(update={"repetitions": 1}) if asked[0] in self._long else self.preset
+        if not self._block and all(job[0] == place for job in asked):
             params = [one for _, one in asked]
-            events = self.bench.measure(group[place], params, self.preset, partial(timeout_s, group[place]))
+            events = self.bench.measure(group[place], params, preset, partial(timeout_s, group[place]))
         else:
             points = [(group[i], one) for i, one in asked]
-            events = self.bench.measure_points(points, self.preset, lambda number: timeout_s(*points[number]))
+            events = self.bench.measure_points(points, preset, lambda number: timeout_s(*points[number]))
         for event in events:
             if isinstance(event, Ended):
                 ended = event
@@ -222,6 +281,7 @@ class Sweep:
         repetitions: list[dict[str, Any]] = [UNMEASURED]
         if outcome == "passed":
             repetitions = [{**legible(one), "repetition": i} for i, one in enumerate(fields["repetitions"])]
+            cells["reason"] = self._fewer(unit, job)
         self._save(chunk, unit, {params: (outcome, reason)}, [{**cells, **one} for one in repetitions])
         todo.remove(job)
 
@@ -231,15 +291,20 @@ class Sweep:
         """Writes rows of points, one for each of `repetitions`."""
         rows: list[Row] = []
         for params, (outcome, reason) in verdicts.items():
-            cells = {**self._common(unit, params), "outcome": outcome, "reason": reason}
-            texts = [{**cells, **one} for one in repetitions]
+            if outcome != "passed":
+                chunk.forget(params)  # what other processes of the block timed does not count
+            cells = {**self._common(unit, params), **self._block, "outcome": outcome, "reason": reason}
+            first = self._repetitions[self.place(unit, params)]
+            texts = [{**cells, **one, "repetition": first + one["repetition"]} for one in repetitions]
+            if outcome == "passed":
+                self._repetitions[self.place(unit, params)] += len(texts)
             rows += [{name: text_of(row.get(name)) for name in COLUMNS} for row in texts]
         if rows:
             chunk.add(rows)
         self.predictor.learn(rows)
         for params, verdict in verdicts.items():
             self.progress.verdicts[self.place(unit, params)] = verdict
-            self.progress.measured += verdict[0] != "not_selected"
+            self.progress.measured += verdict[0] != "not_selected" and not self._block.get("process")
 
     def _common(self, unit: Unit, params: str) -> dict[str, Any]:
         """The cells that are known without a measurement."""

@@ -14,6 +14,8 @@ from typing import Any
 import pandas as pd
 
 from experiments import folders
+from experiments.driver.shown import NO_FIGURES, SIZES, Part, Where, parts_of, where_of
+from experiments.driver.shown import PROBLEM as COLUMNS
 from plots import tidy
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _curves, _facets
@@ -22,21 +24,8 @@ from plots.tables.selection import with_params
 from plots.tidy import ResultSet
 from xcorr.errors import UserError
 
-NO_FIGURES = ("selections", "drawn_by")  # tables of figures.toml: named selections, and data of modules that draw
-COLUMNS = ("form", "counts", "rights", "variant")  # of a point; every other key is a parameter
 PAPER, STUDY = "paper", "study"
-Where = dict[str, Any]
 Cells = dict[tuple[int, int], list[_curves.Curve]]  # curves by row and column of the facets
-
-
-@dataclass(frozen=True)
-class Part:
-    """A curve or a facet: its name, what its points must have; `series`: labels shown (or all)."""
-
-    name: str
-    where: Where
-    plan: bool = False
-    series: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +42,7 @@ class Spec(_facets.Layout):
     columns: tuple[Part, ...] = (Part("", {}),)
     rows: tuple[Part, ...] = (Part("", {}),)
     palette: str = "Set1"
-    sizes: tuple[int, ...] = _facets.SIZES
+    sizes: tuple[int, ...] = SIZES
     caption: str = ""
 
     @property
@@ -84,36 +73,11 @@ def _specs(tables: dict[str, Any]) -> dict[str, Spec]:
             continue
         values = {name: tuple(one) if isinstance(one, list) else one for name, one in table.items() if name != "use"}
         parts = {
-            name: tuple(_parts(table[name], selections)) for name in ("series", "columns", "rows") if name in table
+            name: tuple(parts_of(table[name], selections)) for name in ("series", "columns", "rows") if name in table
         }
         text = table.get("caption", "").strip()
-        found[key] = Spec(**{**values, **parts, "key": key, "where": _where(table, selections), "caption": text})
+        found[key] = Spec(**{**values, **parts, "key": key, "where": where_of(table, selections), "caption": text})
     return found
-
-
-def _where(table: dict[str, Any], selections: dict[str, Where]) -> Where:
-    """The selections that a table uses, and its own `where` on top."""
-    used = table.get("use", [])
-    merged: Where = {}
-    for name in [used] if isinstance(used, str) else used:
-        merged.update(selections[name])
-    return {**merged, **table.get("where", {})}
-
-
-def _parts(listed: list[Any] | dict[str, Any], selections: dict[str, Where]) -> list[Part]:
-    """Curves or facets, from a list of tables or from one value for several keys at a time."""
-    if isinstance(listed, dict):
-        form = listed.get("title", "{}")
-        return [Part(form.format(value), dict.fromkeys(listed["each"], value)) for value in listed["values"]]
-    return [
-        Part(
-            table["label"] if "label" in table else table["title"],
-            _where(table, selections),
-            table.get("plan", False),
-            tuple(table.get("series", ())),
-        )
-        for table in listed
-    ]
 
 
 def order(key: str) -> int:

@@ -136,21 +136,6 @@ def test_a_new_variant_stands_for_itself():
     assert best.spread(GRID, 9) == GRID and best.spread(GRID, 2) == (GRID[0], GRID[-1])
 
 
-def test_plotted_keeps_a_variant_that_no_experiment_names():
-    other = dataclasses.replace(UNIT, variant=dataclasses.replace(VARIANT, id="other"))
-
-    def plotted(**names: list[str]) -> list[Unit]:
-        one = experiment()["e"]
-        return best.keep_plotted([UNIT, other], {"e": one.model_copy(update={"plotted": names})})
-
-    assert [unit.params for unit in plotted(fast=["a=1"])] == [GRID[:2], GRID]
-    assert [unit.variant.id for unit in plotted(fast=[])] == ["other"], "an empty list leaves a variant out"
-    large = dataclasses.replace(other, params=tuple(f"a={i}" for i in range(100)))
-    (kept_of_it,) = best.keep_plotted([large], {"e": experiment()["e"].model_copy(update={"plotted": {}})})
-    assert len(kept_of_it.params) == best.FEW
-    assert best.keep_plotted([large], experiment()) == [large], "an experiment without the key"
-
-
 def test_smoke_measures_what_it_knows_best_and_says_once_what_it_leaves_out(driver, capsys):
     driver.edit("presets.toml", "[quick]", "best = 1\nborrow = true\n[quick]")
     (driver.results / "published").mkdir(parents=True)

@@ -17,7 +17,9 @@ def test_the_record_of_a_point_has_what_the_table_says_and_nothing_else():
     assert of_repetition - NO_COLUMNS == {one.name for one in TABLE if one.source == "repetition"}
     known = {one.name for one in TABLE if one.source == "driver"}
     assert of_point - NO_COLUMNS - known == {one.name for one in TABLE if one.source == "record"}
-    assert known - of_point - {"run", "experiment", "preset"} == set(FIELDS), "record[name] of kFieldNames"
+    assert known - of_point - {"run", "experiment", "preset", "block", "process"} == set(FIELDS), (
+        "record[name] of kFieldNames"
+    )
 
 
 def test_every_column_has_a_known_type_and_the_key_no_gap():

@@ -115,7 +115,7 @@ def test_shipped_files():
     """The paper's sizes and counts (section 5), its saturated cases and its application."""
     experiments = schema.load_experiments()
     schema.load_rates()
-    assert set(schema.load_presets()) == {"smoke", "quick", "paper", "paper-full"}
+    assert set(schema.load_presets()) == {"smoke", "quick", "select", "evaluation", "extended", "paper", "paper-full"}
     paper = {name: schema.grid(one, "paper") for name, one in experiments.items()}
     assert [p.left[0] for p in paper["one-to-one"]] == [16, 24, 32, 48, 64, 96, 128, 192, 256, 384]
     for name, counts in {

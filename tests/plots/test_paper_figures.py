@@ -8,10 +8,13 @@ from fixtures.paper_figures import EXPECTED, NUMBERS, PACKAGE, POINTS
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
-from experiments.driver import best, schema
+from experiments.driver import shown
+from experiments.driver.points import Unit
 from plots import catalogue, files, style
 from plots.drawing import Drawing, Omitted
 from plots.figures import __main__, _paper
+from xcorr.native.variants import Variant
+from xcorr.problem import Problem
 
 
 @pytest.fixture(scope="module")
@@ -279,18 +282,17 @@ def test_the_list_names_every_figure_and_its_command(capsys):
     assert capsys.readouterr().err.startswith("error: command line: ")
 
 
-def test_plotted_measures_every_curve_of_every_figure(lines, drawn):
-    known = schema.load_experiments()
-
-    def measured(line):
-        saturated = (line["lefts"], line["rights"]) == (4000, 4000)
-        names = known["one-to-one-saturated" if saturated else line["form"]].plotted
-        if names is None or line["variant"] not in names:  # then it keeps best.FEW points, of these few all
-            return True
-        return best.named(line["params"], names[line["variant"]])
-
-    some = [line for line in lines if measured(line)]
-    assert len(some) < len(lines)
+def test_the_points_that_stage_final_measures_draw_every_curve_of_every_figure(lines, drawn):
+    groups, times, kept = shown.shown(), {}, set()
+    for line in lines:
+        times.setdefault((line["variant"], Problem.of_row(line)), {})[line["params"]] = float(line["compute_us"])
+    for (name, problem), own in times.items():
+        params = tuple(own)
+        variant = Variant(name, "", "cuda", "fft", ("fp32",), (problem.form,), params, ("stream",), "")
+        unit = Unit("", problem, variant, "fp32", "stream", "uniform", params)
+        kept |= {(name, problem, min(group, key=own.get)) for group in shown.groups_of(unit, groups)}
+    some = [line for line in lines if (line["variant"], Problem.of_row(line), line["params"]) in kept]
+    assert len(some) < len(lines) / 2
     results = paper.result_set(some)
     for key, complete in drawn.items():
         assert draw(key, results).caption == complete.caption, key  # which names what is missing

@@ -124,8 +124,8 @@ def test_it_is_drawn_and_tabulated(tree):
 
 
 @pytest.mark.parametrize("preset", ["smoke", "quick"])
-def test_every_preset_selects_it_plotted_included(tree, preset):
-    words = f"-m experiments.driver.run --preset {preset} --plotted --dry-run --device cpu --variants {ID}".split()
+def test_every_preset_selects_it(tree, preset):
+    words = f"-m experiments.driver.run --preset {preset} --dry-run --device cpu --variants {ID}".split()
     said = tree.call(sys.executable, *words, "--results", tree.root / "no-rows")
     places = {line.split()[0] for line in said.splitlines() if f" {ID} " in line}
     assert {"one-to-one", "one-to-many", "n-to-mn", "n-to-m", "off-grid"} <= places, said

@@ -13,7 +13,7 @@ import pytest
 from calls import call
 from hangs import HANG_S
 
-from experiments.driver import repository, run, store
+from experiments.driver import repository, run, schema, store
 from experiments.driver.points import Unit
 from experiments.driver.predict import Predictor
 from experiments.published import publish
@@ -29,7 +29,7 @@ feeds = ["comparison"]
 sizes = [4, 8, 12]
 counts = ["1:2", "1:3"]
 """
-# Three presets without a limit in time of their own.
+# Presets without a limit in time of their own.
 OTHERS = """
 [{name}]
 repetitions = 3
@@ -41,7 +41,15 @@ PRESETS = """
 repetitions = 2
 min_time_s = 0.001
 max_predicted_s = {{ cpu = {limit}, cuda = {limit} }}
-min_timeout_s = {timeout}""" + "".join(OTHERS.replace("{name}", name) for name in ("quick", "paper", "paper-full"))
+min_timeout_s = {timeout}""" + "".join(
+    OTHERS.replace("{name}", name)
+    for name in ("quick", *(one for one in schema.PRESETS if one not in ("smoke", "quick")))
+)
+# Of the preset evaluation, for its second stage: blocks of about two problems.
+STAGES = """repetitions = 2
+processes = 3
+block_s = {block_s}
+"""
 POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)
 CRASH = {"variant": "cpu_fft", "params": "threads=1", "left": "8x8"}
 
@@ -83,6 +91,10 @@ class Driver:
 
     def presets(self, limit: float = 5) -> None:
         (self.folder / "presets.toml").write_text(PRESETS.format(limit=limit, timeout=HANG_S))
+
+    def stages(self, block_s: float) -> None:
+        """The preset evaluation gets its stages, with blocks of at most `block_s` predicted seconds."""
+        self.edit("presets.toml", "[evaluation]\nrepetitions = 3\n", "[evaluation]\n" + STAGES.format(block_s=block_s))
 
     def edit(self, name: str, old: str, new: str) -> None:
         """The first such text in a file of the experiments becomes another."""

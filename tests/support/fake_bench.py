@@ -4,7 +4,7 @@ Told by the environment: FAKE_LIST (JSON file with the variants), FAKE_LOG (ever
 appended as JSON, and what it reads of --points to FAKE_LOG.points), FAKE_FAULTS (JSON list of {"kind", "variant", "params", "left", "once"}; kind is
 crash, crash-silently, hang, exit2, no-answer, incorrect, lost, lost-silently, busy or busier (launches
 take longer); "once" names a file that remembers), FAKE_RECORD (JSON object that replaces fields of
-every record), FAKE_MACHINE (the same for --machine).
+every record), FAKE_MACHINE (the same for --machine), FAKE_STEP (microseconds by which a repetition is longer than the one before).
 """
 
 import json
@@ -137,7 +137,11 @@ def measure(device):
         }
         phases = dict.fromkeys(("forward_us", "hadamard_us", "inverse_us"))
         for i in range(int(option("--repetitions")) if outcome == "passed" else 0):
-            time = {"repetition": i, "iterations": 10, "compute_us": fmas * 1e-6 + 0.1 * i}
+            time = {
+                "repetition": i,
+                "iterations": 10,
+                "compute_us": fmas * 1e-6 + float(os.environ.get("FAKE_STEP", "0.1")) * i,
+            }
             record["repetitions"].append({**time, **phases})
         record |= json.loads(os.environ.get("FAKE_RECORD", "{}"))
         print(json.dumps({"record": record, **place}), flush=True)

@@ -1,0 +1,184 @@
+"""The presets with two stages: selects the fastest points of each variant, then measures all contenders of a problem in one block."""
+
+import dataclasses
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tabulate import tabulate
+
+from experiments.driver import stages, store
+from experiments.driver.bench import Bench
+from experiments.driver.best import Cell, named
+from experiments.driver.columns import Key, Row
+from experiments.driver.points import Unit
+from experiments.driver.predict import Predictor
+from experiments.driver.schema import SELECT, Experiment, Preset, restriction
+from experiments.driver.shown import Shown, groups_of
+from experiments.driver.sweep import Progress, Sweep
+from xcorr.errors import warn
+from xcorr.problem import Problem
+
+GROUP_S = 60.0  # predicted seconds of a process of stage select
+Place = tuple[str, Key]
+
+
+@dataclass
+class Evaluation:
+    """An evaluation on a machine. `units`: every point that may be measured. `near`: rows of earlier runs on machines of this
+    architecture, which serve for predictions. `record`: makes the record of a run from its id and preset. `deadline`: as that
+    of a sweep. `since`: the first run whose rows count; "" for all."""
+
+    bench: Bench
+    folder: Path
+    facts: Mapping[str, Any]
+    presets: Mapping[str, Preset]
+    name: str
+    experiments: Mapping[str, Experiment]
+    units: Sequence[Unit]
+    shown: Sequence[Shown]
+    predictors: Mapping[str, Predictor]  # by preset, SELECT and `name`
+    record: Any
+    deadline: float | None = None
+    since: str = ""
+    _said: Any = field(default_factory=lambda: cache(warn))
+
+    def __post_init__(self) -> None:
+        self.selecting = stages.one_a_cell(self.units)
+
+    def rows(self, preset: str, set_aside: bool = True) -> list[Row]:
+        """The rows of a preset that count."""
+        rows = store.read_rows(self.folder, self._said, set_aside=set_aside)
+        here = {unit.variant.id: unit.variant for unit in self.units}
+
+        def counts(row: Row) -> bool:
+            variant = here.get(row["variant"])
+            current = variant and row["source_hash"] == variant.hash_of(Problem.of_row(row).fields.result)
+            return bool(current) and row["preset"] == preset and row["run"] >= self.since
+
+        return [row for row in rows if counts(row)]
+
+    def to_select(self, rows: Sequence[Row], number: int) -> list[Unit]:
+        """The units with the points that lack samples of a round of stage select."""
+        times = stages.times_of(rows)
+        bad = {store.key_of(row) for row in rows if row["outcome"] != "passed"}
+        predictor, found = self.predictors[SELECT], []
+        for unit in self.selecting:
+            groups = groups_of(unit, self.shown)
+            known = {one: predictor.known_s(unit, one) for one in unit.params}
+            wanted = stages.candidates(groups, known)
+            samples = times.get(stages.cell_of(unit), {})
+            if number:
+                wanted &= stages.survivors([[one for one in group if one in wanted] for group in groups], samples)
+            keys = {one: unit.key(one, SELECT) for one in wanted}
+            lacking = {
+                one
+                for one, key in keys.items()
+                if key not in bad
+                and not predictor.why_not(unit, one)
+                and len(samples.get(one, ())) < stages.ROUNDS[number]
+            }
+            if lacking:
+                found.append(dataclasses.replace(unit, params=tuple(one for one in unit.params if one in lacking)))
+        return found
+
+    def contenders(self, rows: Sequence[Row], guess: bool = False) -> list[Unit]:
+        """The units of stage final. With `guess` a point without a time has its predicted one."""
+        times: dict[Cell, dict[str, list[float]]] = stages.times_of(rows)
+        predictor = self.predictors[self.name]
+        if guess:
+            for unit in self.selecting:
+                own = times.setdefault(stages.cell_of(unit), {})
+                for one in unit.params:
+                    if not self.predictors[SELECT].why_not(unit, one):
+                        own.setdefault(one, [1e6 * predictor.launch_s(unit, one)])
+        return stages.contenders(self.units, self.shown, times, predictor, self._named)
+
+    def _named(self, unit: Unit, params: str) -> bool:
+        return named(params, restriction(self.experiments[unit.experiment], self.name).points.get(unit.variant.id, []))
+
+    def blocks(self, chosen: Sequence[Unit], rows: Sequence[Row]) -> list[tuple[Unit, ...]]:
+        """The blocks of the problems that are not complete."""
+        places: dict[Place, list[Row]] = defaultdict(list)
+        for row in rows:
+            places[row["experiment"], store.key_of(row)].append(row)
+        preset = self.presets[self.name]
+        left = [
+            units
+            for units in stages.problems_of(chosen)
+            if not stages.is_complete(units, self.name, preset.processes, places)
+        ]
+        return stages.packed(left, self.predictors[self.name].series_s, float(preset.block_s or 0))
+
+    def _groups(self, units: Sequence[Unit]) -> list[tuple[Unit, ...]]:
+        """The groups of stage select: whole problems, since a process computes references once."""
+        return stages.packed(stages.problems_of(units), self.predictors[SELECT].series_s, GROUP_S)
+
+    def estimate(self) -> str:
+        """What is left to measure, and how long it will take, for each stage."""
+        select = self.to_select(self.rows(SELECT, set_aside=False), 0)
+        final = self.blocks(
+            self.contenders(self.rows(SELECT, set_aside=False), guess=True), self.rows(self.name, set_aside=False)
+        )
+        predictors, limit = self.predictors, self.presets[self.name].block_s
+        seconds = [sum(map(predictors[SELECT].series_s, self._groups(select)))]
+        seconds.append(sum(map(predictors[self.name].series_s, final)))
+        points = [
+            sum(len(unit.params) for unit in units) for units in (select, [one for block in final for one in block])
+        ]
+        lines: list[list[Any]] = [
+            ["select", points[0], "", seconds[0] / 60],
+            ["final", points[1], len(final), seconds[1] / 60],
+        ]
+        table = tabulate(
+            [*lines, ["total", "", "", sum(seconds) / 60]], ["stage", "points", "blocks", "minutes"], floatfmt=".0f"
+        )
+        long = [block for block in final if limit is not None and predictors[self.name].series_s(block) > limit]
+        more = f"\n{len(long)} blocks hold one problem that takes longer than a block should" if long else ""
+        return f"to measure: about {sum(seconds):.0f} s, checks included\n\n{table}{more}"
+
+    def run(self) -> tuple[Progress, int]:
+        """Measures what is left. What was measured, and how many processes or blocks the deadline left."""
+        progress = Progress()
+        for number, samples in enumerate(stages.ROUNDS):
+            units = self.to_select(self.rows(SELECT), number)
+            if units:
+                sweep = self._sweep(SELECT, {"repetitions": samples}, progress)
+                left = sweep.go_groups(self._groups(units), _points(self.selecting))
+                sweep.finish(self.bench.machine())
+                if left:
+                    return progress, left
+        chosen = self.contenders(self.rows(SELECT))
+        blocks = self.blocks(chosen, self.rows(self.name))
+        left = 0
+        if blocks:
+            sweep = self._sweep(self.name, {}, progress)
+            left = sweep.go_groups(blocks, _points(chosen), blocks=True)
+            sweep.finish(self.bench.machine())
+        return progress, left
+
+    def _sweep(self, name: str, update: dict[str, Any], progress: Progress) -> Sweep:
+        run = store.new_run_id(store.run_ids(self.folder))
+        preset = self.presets[name].model_copy(update=update)
+        sweep = Sweep(
+            self.bench, self.folder, run, self.record(run, name), name, preset, self.predictors[name], progress
+        )
+        sweep.deadline = self.deadline
+        return sweep
+
+
+def _points(units: Sequence[Unit]) -> Counter[str]:
+    """The number of points of each experiment."""
+    counts: Counter[str] = Counter()
+    for unit in units:
+        counts[unit.experiment] += len(unit.params)
+    return counts
+
+
+def deadline_of(minutes: float | None) -> float | None:
+    """time.monotonic() in `minutes`; None for None."""
+    return None if minutes is None else time.monotonic() + 60 * minutes

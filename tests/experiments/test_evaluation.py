@@ -1,0 +1,190 @@
+"""The preset evaluation on the fake program: two stages, blocks, and what an interruption leaves."""
+
+import json
+from collections import defaultdict
+
+import pytest
+
+from experiments.driver import run, store
+
+FINAL, SELECT = "evaluation", "select"
+
+
+@pytest.fixture
+def staged(driver, monkeypatch):
+    driver.stages(1000)
+    monkeypatch.setenv("FAKE_STEP", "0")  # else the rivals of a small problem are far from each other
+    return driver
+
+
+def evaluate(driver, *more):
+    return driver.run(*more, preset=FINAL)
+
+
+def rows_of(driver, preset):
+    return [row for row in driver.rows() if row["preset"] == preset]
+
+
+def blocks_by_problem(driver):
+    found = defaultdict(set)
+    for row in rows_of(driver, FINAL):
+        found[store.rivals_of(row)[1:]].add(row["block"])
+    return found
+
+
+def small(driver):
+    """Blocks of one problem each."""
+    driver.edit("presets.toml", "block_s = 1000", "block_s = 0.001")
+
+
+def asked(driver):
+    """(variant, params, left, rights) of the points of each process that read them."""
+    path = driver.log.with_name(driver.log.name + ".points")
+    names = ("variant", "params", "left", "rights")
+    return [
+        [tuple(str(point[name]) for name in names) for point in json.loads(line)]
+        for line in path.read_text().splitlines()
+    ]
+
+
+def test_every_contender_is_measured_by_three_processes_of_one_block(staged):
+    assert evaluate(staged) == 0
+    points = defaultdict(list)
+    for row in rows_of(staged, FINAL):
+        points[store.key_of(row)].append(row)
+    assert len(points) == 18, "all are within 1.5 times of the fastest"
+    for own in points.values():
+        assert sorted((int(row["repetition"]), row["process"]) for row in own) == [
+            (0, "0"), (1, "0"), (2, "1"), (3, "1"), (4, "2"), (5, "2"),
+        ]  # fmt: skip
+    assert all(len(of) == 1 for of in blocks_by_problem(staged).values())
+    (block,) = set.union(*blocks_by_problem(staged).values())
+    assert {row["run"] for row in rows_of(staged, FINAL)} == {block.partition(".")[0]}
+
+
+def test_each_process_has_an_order_of_its_own_and_keeps_problems_together(staged):
+    assert evaluate(staged) == 0
+    last = asked(staged)[-3:]
+    assert len({tuple(one) for one in last}) == 3
+    assert len({frozenset(one) for one in last}) == 1
+    for one in last:
+        problems = [point[2:] for point in one]
+        changes = sum(a != b for a, b in zip(problems, problems[1:]))
+        assert changes == len(set(problems)) - 1
+
+
+def test_what_is_complete_is_not_measured_again(staged, capsys):
+    assert evaluate(staged) == 0
+    before = len(staged.calls()), staged.files()
+    capsys.readouterr()
+    assert evaluate(staged) == 0
+    assert (len(staged.calls()), staged.files()) == before
+    assert "about 0 s" in capsys.readouterr().out
+
+
+def test_an_interrupted_block_is_measured_again_whole(staged, monkeypatch):
+    small(staged)
+    real, processes = run.Sweep._process_all, []
+
+    def interrupted(sweep, chunks, group, todo):
+        if sweep._block:
+            processes.append(sweep._block)
+            if len(processes) == 5:  # the second process of the second block
+                raise KeyboardInterrupt
+        return real(sweep, chunks, group, todo)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run.Sweep, "_process_all", interrupted)
+        assert evaluate(staged) == 130
+    complete, broken = (one["block"] for one in (processes[0], processes[-1]))
+    assert {row["block"] for row in rows_of(staged, FINAL)} == {complete, broken}
+    assert evaluate(staged) == 0
+    mixed = {problem: of for problem, of in blocks_by_problem(staged).items() if len(of) != 1}
+    assert not mixed
+    left = {row["block"] for row in rows_of(staged, FINAL)}
+    assert complete in left and broken not in left
+
+
+def test_a_changed_variant_is_measured_again_with_all_its_rivals(staged):
+    from fake_bench import VARIANTS
+
+    assert evaluate(staged) == 0
+    (old,) = {row["block"] for row in rows_of(staged, FINAL)}
+    staged.variants([{**one, "source_hash": "b" * 16} if one["id"] == "cpu_fft" else one for one in VARIANTS])
+    assert evaluate(staged) == 0
+    new = {row["block"] for row in rows_of(staged, FINAL)} - {old}
+    rows = [row for row in rows_of(staged, FINAL) if row["block"] in new]
+    assert {row["variant"] for row in rows} == {"cpu_definition", "cpu_fft"}
+
+
+def test_a_point_that_fails_in_a_later_process_has_no_times(staged, tmp_path):
+    fault = {"kind": "incorrect", "variant": "cpu_definition", "left": "8x8"}
+    real = run.Sweep._process_all
+
+    def faulty(sweep, chunks, group, todo):
+        staged.faults(*([fault] if sweep._block.get("process") == 1 else []))
+        return real(sweep, chunks, group, todo)
+
+    staged._patch.setattr(run.Sweep, "_process_all", faulty)
+    assert evaluate(staged) == 1
+    own = [row for row in rows_of(staged, FINAL) if row["variant"] == "cpu_definition" and row["left_rows"] == "8"]
+    assert {row["outcome"] for row in own} == {"incorrect"} and len(own) == 2
+
+
+def test_a_time_limit_stops_between_blocks_and_the_same_command_goes_on(staged, capsys):
+    small(staged)
+    stops = 0
+    for _ in range(20):
+        assert evaluate(staged, "--for-minutes", "0.0001") == 0
+        said = capsys.readouterr().out
+        if "stopped after" not in said:
+            break
+        stops += 1
+    assert stops >= 4
+    assert all(len(of) == 1 for of in blocks_by_problem(staged).values())
+    before = len(staged.calls())
+    assert evaluate(staged) == 0 and len(staged.calls()) == before
+
+
+def test_the_estimate_names_both_stages_before_anything_is_measured(staged, capsys):
+    assert evaluate(staged, "--dry-run") == 0
+    out = capsys.readouterr().out
+    assert "checks included" in out and "select" in out and "final" in out
+    assert not staged.calls() and not staged.files()
+
+
+def test_experiments_of_the_extended_preset_are_left_out(staged):
+    text = (staged.folder / "many.toml").read_text()
+    staged.experiment("side", text.replace('feeds = ["comparison"]', 'feeds = ["comparison"]\nextended = true'))
+    assert evaluate(staged) == 0
+    assert {row["experiment"] for row in staged.rows()} == {"many"}
+
+
+def test_a_point_that_a_figure_needs_is_timed_once_where_its_launch_is_long(staged):
+    limit = (
+        "[evaluation]\nrepetitions = 2\nprocesses = 3\nblock_s = 1000\nmin_time_s = 0.001\nmax_predicted_s = { cpu = 5,"
+    )
+    staged.edit(
+        "presets.toml",
+        limit,
+        limit.replace("5,", "0.00000001,").replace("[evaluation]", "[evaluation]\nwhole_figures = true"),
+    )
+    staged.edit("many.toml", "[[problems]]", '[drawn]\ncpu_definition = [""]\n[[problems]]')
+    assert evaluate(staged) == 0
+    rows = rows_of(staged, FINAL)
+    assert {row["variant"] for row in rows} == {"cpu_definition"}
+    assert len(rows) == 6 and all(row["reason"].startswith("timed once") for row in rows)
+
+
+def test_what_cannot_win_is_measured_by_one_process(driver):
+    driver.stages(1000)  # the fake's later repetitions are longer, so that variants with more samples are slower
+    assert evaluate(driver) == 0
+    slow = [row for row in rows_of(driver, FINAL) if row["reason"].startswith("timed by one process")]
+    assert {row["process"] for row in slow} == {"0"}
+    assert {row["variant"] for row in slow} == {"cpu_fft"}
+
+
+@pytest.mark.parametrize("option", [["--shard", "1/2"], ["--slowed"]])
+def test_options_that_would_mix_blocks_are_refused(staged, capsys, option):
+    assert evaluate(staged, *option) == 2
+    assert "takes no --shard and no --slowed" in capsys.readouterr().err
