@@ -1,6 +1,9 @@
 """When two times are a tie: the one rule, with what is known of the spread of times.
 
-A difference is noise up to the larger of two limits. Within a run: twice the combined standard error of both means,
+Points of one block met on one card within minutes. They tie where the intervals of their samples overlap, in time or, where rows have
+the SM clock, in cycles, where time and cycles disagree on the order, and where they differ by less than 1 %.
+
+Between other points a difference is noise up to the larger of two limits. Within a run: twice the combined standard error of both means,
 and at least 1 % of the faster. Between runs: a point that several runs measured has the range of its runs; any
 other has the range that is usual in its class of time (`usual_ranges`). The larger range of the two points counts.
 """
@@ -18,6 +21,9 @@ STANDARD_ERRORS = 2.0
 # measured. Longer times differ between runs by about as much as within one.
 STATED = ((4.0, 0.29), (8.0, 0.028))
 ENOUGH = 30  # points of a class that several runs measured: the set's own median replaces the stated one
+INTERVAL = (0.1, 0.9)  # quantiles of the samples of a point of a block
+CLOCK = "sm_mhz"  # column of the SM clock beside a sample
+SPREAD = ["low", "high", "cycles", "cycles_low", "cycles_high"]
 RUN = ["experiment", "preset", "run"]
 NUMBERS = ["runs", "low_us", "range", "range_with_plan"]
 Ranges = tuple[tuple[float, float], ...]
@@ -81,9 +87,40 @@ def usual_of(points: pd.DataFrame) -> Ranges:
     return points.attrs.get("usual_ranges", STATED)
 
 
+def of_samples(rows: pd.DataFrame, point: str) -> pd.DataFrame:
+    """SPREAD per point: the ends of the interval of its times as shares of their mean, its mean cycles (million), and the ends
+    of their interval as shares of it. NaN for points without a block, and for cycles without a clock."""
+    own = rows[rows["block"] != ""]
+    clock = own[CLOCK] if CLOCK in own else pd.Series(math.nan, own.index)
+    found: dict[str, pd.Series] = {}
+    for name, values in (("", own["compute_us"]), ("cycles", own["compute_us"] * clock)):
+        by = values.groupby(own[point])
+        mean, ends = by.mean(), [by.quantile(one) for one in INTERVAL]
+        # Times of a run may have outliers dropped on one side alone: the mean lies in the interval all the same.
+        low, high = np.minimum(ends[0] / mean, 1.0), np.maximum(ends[1] / mean, 1.0)
+        found |= {"cycles": mean, "cycles_low": low, "cycles_high": high} if name else {"low": low, "high": high}
+    return pd.DataFrame(found, columns=SPREAD)
+
+
+def _overlap(first: pd.Series, second: pd.Series, time: str, low: str, high: str) -> bool:
+    """Whether the intervals of two points overlap or `second` is below `first`."""
+    return bool(second[time] * second[low] <= first[time] * first[high])
+
+
+def _of_one_block(first: pd.Series, second: pd.Series) -> bool:
+    return bool(first.get("block") and first.get("block") == second.get("block"))
+
+
 def noise_us(first: pd.Series, second: pd.Series) -> float:
     """Largest difference of two mean times (microseconds) that is a tie. Both have `time_us`, `sd_us` and `n`, and
-    `between_us` of that time where it is known. An unknown SD (n = 1) counts 0."""
+    `between_us` of that time where it is known. An unknown SD (n = 1) counts 0. With points of one block the result is
+    infinite where they tie."""
+    if _of_one_block(first, second):
+        fast, slow = sorted((first, second), key=lambda row: float(row["time_us"]))
+        tied = _overlap(fast, slow, "time_us", "low", "high")
+        if math.isfinite(fast["cycles"]) and math.isfinite(slow["cycles"]):
+            tied = tied or _overlap(fast, slow, "cycles", "cycles_low", "cycles_high")
+        return math.inf if tied else RELATIVE * float(fast["time_us"])
     errors = [
         (row["sd_us"] / math.sqrt(row["n"])) if row["n"] > 1 and row["sd_us"] > 0 else 0.0 for row in (first, second)
     ]
@@ -117,8 +154,15 @@ def rule(points: pd.DataFrame) -> str:
     for below, share in usual:
         classes.append(f"{100 * share:.2g} % of the time {f'from {above:g} to' if above else 'below'} {below:g} µs")
         above = below
+    blocks = ""
+    if "block" in points and (points["block"] != "").any():
+        blocks = (
+            f"Points that were measured in one block ({int((points['block'] != '').sum())} of {len(points)}) tie where the intervals "
+            "from the 10th to the 90th percentile of their samples overlap, in time or in clock cycles, or where they differ by less than "
+            "1 %. Of other points: "
+        )
     several = f" ({int((points['runs'] > 1).sum())} of {len(points)} points)" if "runs" in points else ""
-    return (
+    return blocks + (
         "A tie is a difference within the noise: the largest of twice the combined standard error of both means, 1 % of the "
         f"faster time, and the range between runs. A point that several runs measured{several} has its own range; any other "
         f"has the usual one: {', '.join(classes)}, none above."

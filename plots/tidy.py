@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.driver import store
-from experiments.driver.schema import PRESETS, feeds, studies
+from experiments.driver.schema import PRESETS, SELECT, feeds, studies
 from plots import noise
 from xcorr.fields import NAMES as FIELDS
 from xcorr.fields import Fields
@@ -34,7 +34,7 @@ CHECKED = ["max_error", "error_bound", "rel_l2_error", "energy_uj", "normalised_
 TRANSFERS = ["upload_us", "download_us"]
 # Of variants that are compiled at run time.
 COMPILED = ["compile_us", "load_us", "registers"]
-CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments", "argmax_agrees", *CHECKED, *COMPILED]
+CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments", "argmax_agrees", "block", *CHECKED, *COMPILED]
 BETWEEN = ["runs", "between_us", "between_plan_us"]
 PRESET_RANK = {name: rank for rank, name in enumerate(PRESETS)}
 DRAWN_OUTCOMES = ("passed", "published")
@@ -111,12 +111,23 @@ def _thorough(rows: pd.DataFrame, side: Collection[str]) -> pd.DataFrame:
             "",
         ),
     )
+    rows = _of_blocks(rows)
     study = rows["experiment"].isin(side)
     rows = rows[~study | study.groupby(rows["_point"]).transform("all")]
     for column in ("_rank", "run"):
         best = rows.groupby("_point")[column].transform("max")
         rows = rows[rows[column] == best]
     return rows.drop_duplicates(["_point", "repetition"], keep="last")
+
+
+def _of_blocks(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows without those of stage select, and of each problem that a block measured those of its newest block alone: its
+    rivals met there."""
+    rows = rows[rows["preset"] != SELECT]
+    runs = rows["run"].where(rows["block"] != "", "")
+    problem = rows.groupby([*PROBLEM, "fields"], dropna=False, sort=False).ngroup()
+    newest = runs.groupby(problem).transform("max")
+    return rows[runs == newest]
 
 
 def tidy(rows: pd.DataFrame, side: Collection[str] = (), every: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -126,7 +137,7 @@ def tidy(rows: pd.DataFrame, side: Collection[str] = (), every: pd.DataFrame | N
     peak was elsewhere than the truth's in any of them, `true`, or empty where none says; `energy_uj`: mean of all that
     counted it); `<time>` (mean) for every column of TIMES and TRANSFERS; `sd_us`, `median_us` (of compute_us), `n`,
     `dropped`; BETWEEN: spread between all runs of the point, those of side experiments included (see plots.noise), in
-    `rows`, or in `every`, which has older runs too; pairs, outputs (elements per pair), side (for the size axis), size
+    `rows`, or in `every`, which has older runs too; `block` and noise.SPREAD: of points of a block; pairs, outputs (elements per pair), side (for the size axis), size
     and counts (labels). An outlier repetition is dropped whole, so that phases still add up to their compute time.
     Empty input gives an empty frame. `attrs["usual_ranges"]`: plots.noise.usual_ranges of the set."""
     rows = _with_fields(rows)
@@ -144,9 +155,10 @@ def _points(rows: pd.DataFrame, side: Collection[str], known: pd.DataFrame) -> p
     points["median_us"] = by["compute_us"].median()
     points["n"] = by.size()
     points["dropped"] = rows.groupby("_point").size() - points["n"]
+    points[noise.SPREAD] = noise.of_samples(kept, "_point").reindex(points.index)
     usual = noise.usual_ranges(known[known.index.get_level_values("mode") == "stream"])
     points[BETWEEN] = noise.between_runs(points, known.reindex(pd.MultiIndex.from_frame(points[_RUN_POINT])), usual)
-    extra = ["outcome", *TIMES, *TRANSFERS, "sd_us", "median_us", "n", "dropped", *BETWEEN, *CARRIED]
+    extra = ["outcome", *TIMES, *TRANSFERS, "sd_us", "median_us", "n", "dropped", *BETWEEN, *noise.SPREAD, *CARRIED]
     found = _derive(points.reset_index(drop=True)[[*POINT, *extra]])
     found.attrs["usual_ranges"] = usual
     return found

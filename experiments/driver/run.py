@@ -226,11 +226,13 @@ def selection(options: argparse.Namespace) -> list[str]:
 
 
 def of_preset(experiments: dict[str, Experiment], name: str, device: str) -> dict[str, Experiment]:
-    """The experiments that a preset measures. On a CPU the preset extended measures all of them."""
+    """The experiments that a preset measures: evaluation counts no energy, extended measures what evaluation leaves out and,
+    on a CPU, all of them."""
     if name in (EVALUATION, SELECT):
-        return {key: one for key, one in experiments.items() if not one.extended}
+        kept = {key: one for key, one in experiments.items() if not one.extended}
+        return {key: one.model_copy(update={"energy_s": 0}) for key, one in kept.items()}
     if name == EXTENDED and device.startswith("cuda"):
-        return {key: one for key, one in experiments.items() if one.extended}
+        return {key: one for key, one in experiments.items() if one.extended or one.energy_s}
     return experiments
 
 

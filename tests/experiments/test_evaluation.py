@@ -115,6 +115,8 @@ def test_a_changed_variant_is_measured_again_with_all_its_rivals(staged):
     new = {row["block"] for row in rows_of(staged, FINAL)} - {old}
     rows = [row for row in rows_of(staged, FINAL) if row["block"] in new]
     assert {row["variant"] for row in rows} == {"cpu_definition", "cpu_fft"}
+    again = {row["variant"] for row in rows_of(staged, SELECT) if row["source_hash"] == "b" * 16}
+    assert again == {"cpu_fft"}, "its fastest point may be another one"
 
 
 def test_a_point_that_fails_in_a_later_process_has_no_times(staged, tmp_path):

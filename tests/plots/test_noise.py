@@ -127,3 +127,42 @@ def test_claims_and_table_1_use_the_same_rule():
     assert (line["winner"], line["tied_with"]) == ("S", "W"), "grouped is further behind than 29 %, the transform plans"
     kept = table1.cells(frame).set_index("accounting").loc["plan amortised"]
     assert {kept["winner"], *kept["tied_with"].split(";")} == {"S", "W", "F"}
+
+
+def of_block(variant, times, block="r.0", clocks=None):
+    """Rows of a point of a block, a row for each sample."""
+    clock = [{}] * len(times) if clocks is None else [{noise.CLOCK: one} for one in clocks]
+    return [
+        {**sets.row(variant=variant, compute_us=us, repetition=i, preset="evaluation", block=block), **more}
+        for i, (us, more) in enumerate(zip(times, clock))
+    ]
+
+
+def test_points_of_a_block_tie_where_their_intervals_overlap():
+    quiet = of_block("a", [10.0, 10.1, 10.2, 10.1])
+    assert tied(*quiet, *of_block("b", [10.1, 10.4, 10.3, 10.2]))
+    assert not tied(*quiet, *of_block("b", [10.4, 10.5, 10.6, 10.5]))
+    assert tied(*of_block("a", [10.0] * 4), *of_block("b", [10.05] * 4)), "apart, but by less than 1 %"
+    # Times below 4 us of two runs differ by more; in one block they are what they are.
+    assert not tied(*of_block("a", [3.0, 3.01, 3.02, 3.01]), *of_block("b", [3.3, 3.31, 3.32, 3.31]))
+
+
+def test_points_of_two_blocks_are_judged_by_the_usual_range():
+    assert tied(*of_block("a", [3.0] * 4, "r.0"), *of_block("b", [3.3] * 4, "r.1"))
+
+
+@pytest.mark.parametrize(
+    ("clock", "tie"),
+    [
+        ([1980] * 4, False),
+        ([1800] * 4, True),  # fewer cycles in a longer time: the clock was lower
+        ([1900, 1960, 1890, 1800], True),  # the cycles overlap
+    ],
+)
+def test_points_of_a_block_tie_where_time_and_cycles_disagree(clock, tie):
+    first = of_block("a", [10.0, 10.1, 10.2, 10.1], clocks=[1980] * 4)
+    frame = pd.DataFrame([*first, *of_block("b", [10.5, 10.6, 10.7, 10.6], clocks=clock)])
+    clocks = frame.pop(noise.CLOCK)
+    found = tidy.tidy(sets.frame(frame.to_dict("records")).assign(**{noise.CLOCK: clocks}))
+    (line,) = best_table.best_table(found).to_dict("records")
+    assert line["is_tie"] == tie

@@ -11,6 +11,8 @@ from fixtures.sets import points
 from experiments.driver import schema
 from plots import tidy
 
+OLD, NEW = "20250101T000000-aaaaaa", "20250201T000000-aaaaaa"
+
 
 def repeated(times, **cells):
     return [sets.row(repetition=i, compute_us=t, **cells) for i, t in enumerate(times)]
@@ -164,3 +166,21 @@ def test_load_reads_published_and_local_sets_alike(tmp_path):
         assert set(loaded.runs) == {"20250101T000000-abcdef"}
         frames.append(loaded.points)
     assert len(frames[0]) == 5 and frames[0].equals(frames[1])
+
+
+def test_a_problem_has_the_rows_of_its_newest_block_alone():
+    first = [
+        sets.row(variant=v, compute_us=us, run=OLD, preset="evaluation", block=f"{OLD}.0")
+        for v, us in (("a", 10.0), ("b", 11.0))
+    ]
+    again = [sets.row(variant="a", compute_us=12.0, run=NEW, preset="evaluation", block=f"{NEW}.3")]
+    other = [sets.row(variant="c", compute_us=1.0, run=NEW, preset="paper")]
+    elsewhere = [
+        sets.row(
+            variant="d", compute_us=5.0, run=OLD, preset="quick", left_rows=8, left_cols=8, right_rows=8, right_cols=8
+        )
+    ]
+    short = [sets.row(variant="e", run=NEW, preset="select", left_rows=n, right_rows=n) for n in (16, 4)]
+    found = points([*first, *again, *other, *elsewhere, *short])
+    assert dict(zip(found["variant"], found["compute_us"])) == {"a": 12.0, "d": 5.0}
+    assert set(found.loc[found["variant"] == "a", "block"]) == {f"{NEW}.3"}
