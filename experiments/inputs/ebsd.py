@@ -8,6 +8,7 @@ peaks of the variant that auto chooses for this result. Surfaces are computed fo
 """
 
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from tqdm import tqdm
 
+from experiments.driver.shown import shown
 from experiments.inputs import common, datasets, patterns
 from experiments.inputs.accuracy import PAPER, Accuracy, distance_summary
 from xcorr.choice.auto import Auto, Choice
@@ -233,6 +235,13 @@ def rows_of(context: common.Context, tiles: Tiles, measured: Measured) -> tuple[
     return rows, {**entry, "float32_vs_float64": accuracy}
 
 
+def jobs_of_claims(context: common.Context, requests: list[Problem], chosen: Collection[str]) -> list[stream.Job]:
+    """The variants of this device that claims about this experiment name, without those of `chosen`."""
+    groups = (one for one in shown() if EXPERIMENT in (one.experiments or ()))
+    names = {name for one in groups for name in one.variants or ()} - set(chosen)
+    return common.jobs_of(context, [one for one in context.variants if one["id"] in names], requests)[0]
+
+
 def compute(context: common.Context) -> int:
     stack, facts = load_nickel(context)
     key = common.resume_key(context, {"nickel": facts["sha256"] or "synthetic"})
@@ -240,6 +249,8 @@ def compute(context: common.Context) -> int:
         return 0
     both = (nickel_tiles(stack, facts, context.seed), synthetic_tiles(context.preset, context.seed))
     jobs = common.choose_jobs(context, [tiles.request for tiles in both], definition=True)
+    if not context.requested and context.preset != "smoke":
+        jobs += jobs_of_claims(context, [tiles.request for tiles in both], {job.variant for job in jobs})
     rows: list[dict[str, Any]] = []
     summaries, wrong = [], []
     previews: dict[str, Any] = {}

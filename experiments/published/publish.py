@@ -24,7 +24,7 @@ EPILOG = """example:
 Of each point the newest run of the most thorough preset is kept, of each variant the newest source;
 --preset keeps the rows of that preset only. Refused by name, whatever the options: rows of another machine or without the
 record of their run, a record that does not say how many points its experiment has, columns of a newer program, modified or
-unknown sources, an experiment that the repository lacks, a problem whose rivals did not meet in one run."""
+unknown sources, an experiment that the repository lacks, a problem whose rivals did not meet in one run or block, an interrupted block."""
 UNVERSIONED = [name for name in store.KEY if name not in ("preset", "source_hash")]
 STAND_IN = "stand-in"  # machine key of the GPU stand-in of tests (tests/stand_in)
 
@@ -138,6 +138,7 @@ def publish(
     """Writes the published files of the named experiments, after all checks, and returns their paths. With `add`,
     published rows of points that the local set lacks stay."""
     files: dict[Path, bytes] = {}
+    together: list[Row] = []
     published_runs = run_records(published, refuse)
     by_place = {(run.get("experiment", ""), run["run"]): run for run in published_runs}
     published_rows = every_row(published, published_runs, warn, refuse) if add else []
@@ -154,7 +155,7 @@ def publish(
             if add:
                 rows += [row for row in published_rows if row["experiment"] == name]
                 runs = {run: one for (of, run), one in by_place.items() if of == name} | runs
-            rows = store.newest(rows, store.repeated(runs))
+            rows = provenance.newest_blocks(store.newest(rows, store.repeated(runs)))
             chosen = select(rows, preset, str(folder))
             if not (partial or add):
                 counted = {row["preset"] for row in chosen}
@@ -166,10 +167,12 @@ def publish(
             used = {row["run"] for row in rows}
             provenance.check_sources(folder, runs, used & measured_here, repository)
             provenance.check_blocks(folder, rows, runs, measured_here)
+            together += rows
             by_place = {place: run for place, run in by_place.items() if place[0] != name}
             by_place |= {(name, run): runs[run] for run in used if run in runs}
         for path in _artifacts(folder):
             files[published / path.name] = _of_machine(path, local.name)
+    provenance.check_whole(local, together)
     if not files:
         raise UserError(f"{local}: holds nothing to publish; run an experiment first")
     if by_place:

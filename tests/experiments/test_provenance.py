@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,78 @@ def test_a_published_problem_that_is_mixed_stays_beside_others(driver, capsys):
 @pytest.mark.parametrize("folder", sorted((ROOT / "results" / "published").glob("*")), ids=lambda path: path.name)
 def test_sets_from_before_this_rule_are_read(folder):
     assert store.read_rows(folder)
+
+
+@pytest.fixture
+def evaluated(driver, monkeypatch):
+    """A set of the preset evaluation; its rows of stage final are in one block for each problem."""
+    monkeypatch.setenv("FAKE_STEP", "0")
+    driver.stages(0.001)
+    driver.git("commit", "-q", "-am", "Stages")
+    assert driver.run(preset="evaluation") == 0
+    return driver
+
+
+def change(driver: Driver, edit: Callable[[store.Row], None]) -> None:
+    """Edits the rows of stage final on disk."""
+    for path in driver.local.glob("many/*.csv.gz"):
+        rows = store.decode(path)
+        for row in rows:
+            if row["preset"] == "evaluation":
+                edit(row)
+        store.write_atomic(path, store.encode(rows))
+
+
+def test_an_evaluation_is_published_with_both_stages(evaluated):
+    assert evaluated.publish() == 0
+    rows = store.read_rows(evaluated.published)
+    assert {row["preset"] for row in rows} == {"evaluation"}, "every point contends"
+    assert len({row["block"] for row in rows}) == 6
+
+
+def test_a_problem_that_was_measured_again_is_published_with_its_newest_block(evaluated):
+    old = {row["block"] for row in evaluated.rows()}
+    fft = {**fake_bench.VARIANTS[1], "points": ["threads=1"]}
+    evaluated.variants([{**fake_bench.VARIANTS[0], "source_hash": "b" * 16}, fft])
+    assert evaluated.run(preset="evaluation") == 0
+    assert old & {row["block"] for row in evaluated.rows()} - {""}, "a point that contends no more has old rows"
+    assert evaluated.publish() == 0
+    assert not old & {row["block"] for row in store.read_rows(evaluated.published)} - {""}
+
+
+@pytest.mark.parametrize("arguments", ALWAYS)
+def test_rivals_of_two_blocks_are_not_published(evaluated, capsys, arguments):
+    def swap(row: store.Row) -> None:
+        if row["variant"] == "cpu_fft":
+            row["block"] = row["run"] + ".99"
+
+    change(evaluated, swap)
+    line = refusal(evaluated, capsys, *arguments)
+    assert (
+        "the rivals of one-to-many 4x4 1:2 are of blocks" in line and "measures the problem again in one block" in line
+    )
+
+
+def test_rows_of_the_block_of_another_run_are_not_published(evaluated, capsys):
+    change(evaluated, lambda row: row.update(block="20000101T000000-aaaaaa.0"))
+    assert "of another run; measure again" in refusal(evaluated, capsys)
+
+
+def test_an_interrupted_block_is_not_published(evaluated, capsys):
+    for path in sorted(evaluated.local.glob("many/*.csv.gz")):
+        rows = store.decode(path)
+        if rows[0]["preset"] == "evaluation" and rows[0]["variant"] == "cpu_fft":
+            store.write_atomic(path, store.encode([row for row in rows if row["process"] != "2"]))
+            break
+    line = refusal(evaluated, capsys)
+    assert "was interrupted; measure again" in line
+
+
+def test_a_problem_in_blocks_of_two_experiments_is_not_published(evaluated, capsys):
+    evaluated.experiment("again", EXPERIMENT)
+    evaluated.git("add", "experiments")
+    evaluated.git("commit", "-q", "-m", "Again")
+    assert evaluated.run("--experiments", "again", preset="evaluation") == 0
+    assert "are of blocks" in refusal(evaluated, capsys)
+    assert evaluated.run(preset="evaluation") == 0
+    assert evaluated.publish() == 0, "the way out"

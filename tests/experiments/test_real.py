@@ -3,6 +3,7 @@ assertions."""
 
 import gzip
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from scipy_library import ScipyLibrary
 
 from experiments.inputs import common, datasets, ebsd, patterns, photo
 from experiments.inputs.accuracy import Accuracy
+from xcorr.problem import Problem
 
 SMALL = patterns.Layout(3, 4, 32)
 
@@ -55,6 +57,20 @@ def test_paper_layout():
     assert len(set(layout.corners)) == 86
     shifts = patterns.known_shifts(layout, count, 1)
     assert shifts.shape == (86, 50, 2) and 1 < np.abs(shifts).max() < 96 / 10
+
+
+def test_the_variants_that_claims_name_are_measured_too():
+    def variant(name, backend="cuda"):
+        return {"id": name, "backend": backend, "precisions": ["fp32"], "points": ["a=1"]}
+
+    known = [variant("multi_matrix_right_grouped_overlap"), variant("grouped_overlap"), variant("cpu_fft", "cpu")]
+    context = SimpleNamespace(variants=known, library=ScipyLibrary(), device="cuda:0")
+    request = Problem("n-to-mn", (32, 32), (32, 32), 9, 144)
+    found = [job.variant for job in ebsd.jobs_of_claims(context, [request], {"grouped_overlap"})]
+    assert found == ["multi_matrix_right_grouped_overlap"], "claims D02 to D04"
+    assert not ebsd.jobs_of_claims(context, [request], found), "it is chosen already"
+    context.device = "cpu"
+    assert not ebsd.jobs_of_claims(context, [request], [])
 
 
 def test_whole_pixel_shift_moves_the_bands_exactly():
