@@ -19,7 +19,7 @@ from experiments.driver.shown import Shown, groups_of, needed
 ROUNDS = (1, 2, 3)  # samples that the rounds of stage select add
 FAR = 1.5  # times the fastest: beyond it a point of a group cannot win, and a contender is none
 CLOSE = 1.1  # times the fastest: below it one sample says nothing
-KNOWN = 2.0  # times the fastest: beyond it by rows of this architecture, a point is not measured at all
+KNOWN = 1.6  # times the fastest: beyond it by rows of this architecture, a point is not measured at all
 INFINITE = float("inf")
 Groups = Sequence[Sequence[str]]
 Samples = Mapping[str, Sequence[float]]  # times of points by parameters, in the order in which they were measured

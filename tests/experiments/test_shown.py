@@ -1,0 +1,78 @@
+"""Which points figures and claims show, by the files of the sources and by small ones."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.driver import schema
+from experiments.driver.points import Unit
+from experiments.driver.shown import groups_of, needed, shown
+from xcorr.native.variants import Variant
+from xcorr.problem import Problem
+
+TILES = tuple(
+    f"left_rows={a};overlaps_per_thread={b};warps_per_block={w}" for a in (1, 2, 8) for b in (1, 2, 8) for w in (4, 8)
+)
+
+
+def unit(variant, form, size, lefts, rights, points, experiment="e", **more):
+    problem = Problem(form, (size, size), (size, size), lefts, rights)
+    made = Variant(variant, "f", "cuda", "definition", ("fp32",), (form,), points, ("stream", "graph"), "")
+    return Unit(experiment, problem, made, more.get("precision", "fp32"), more.get("mode", "stream"), "uniform", points)
+
+
+@pytest.mark.parametrize("size", [16, 192, 256])
+def test_the_ends_of_figure_15_are_needed(size):
+    own = unit("grouped_overlap", "n-to-mn", size, 4000, 4000, TILES)
+    for one in (1, 2, 8):
+        assert (f"left_rows={one};overlaps_per_thread={one};warps_per_block=4",) in needed(own, shown())
+
+
+@pytest.mark.parametrize(
+    "variant, form, counts, points",
+    [
+        ("multi_matrix_right_grouped_overlap", "one-to-many", (1, 4000), ("left_rows=4;overlaps_per_thread=4;right_mats=2;streams=one_kernel;warps_per_block=4",)),
+        ("multi_matrix_both_grouped_overlap", "n-to-m", (128, 128), ("left_mats=4;left_rows=4;overlaps_per_thread=4;right_mats=4;warps_per_block=4",)),
+    ],
+)  # fmt: skip
+def test_the_ends_of_figures_18_and_21_are_needed(variant, form, counts, points):
+    assert needed(unit(variant, form, 256, *counts, points), shown()) == [points]
+    assert not needed(unit(variant, form, 100, *counts, points), shown()), "no figure has this size"
+
+
+def test_a_claim_that_pairs_points_needs_all_of_them():
+    """Claim O03: 4 and 8 warps a block."""
+    groups = needed(unit("grouped_overlap", "n-to-mn", 256, 4000, 4000, TILES), shown())
+    assert {(one,) for one in TILES} <= set(groups)
+
+
+def test_what_is_unusual_is_in_no_figure_of_the_paper():
+    for more in ({"mode": "graph"}, {"precision": "fp64"}):
+        assert not needed(unit("grouped_overlap", "n-to-mn", 256, 4000, 4000, TILES, **more), shown())
+
+
+def test_the_whole_grid_is_the_first_group():
+    own = unit("no_figure_has_it", "n-to-mn", 256, 4000, 4000, TILES)
+    assert groups_of(own, shown()) == [TILES] and not needed(own, shown())
+
+
+def test_autocorrelation_on_a_cpu_is_needed_to_its_largest_shift():
+    points = ("threads=1", "threads=2", "threads=all")
+    made = Variant("autocorr_simple", "f", "cpu", "definition", ("fp32",), ("one-to-one",), points, ("stream",), "")
+    problems = schema.grid(schema.load_experiments()["autocorrelation"], "evaluation")
+    (far,) = [one for one in problems if "sx:-300..300" in one.window]
+    own = Unit("autocorrelation", far, made, "fp32", "stream", "uniform", points)
+    assert {points, ("threads=1",), ("threads=all",)} <= set(needed(own, shown()))
+
+
+def test_a_study_is_drawn_and_has_the_limit_of_the_preset(tmp_path: Path):
+    (tmp_path / "one").mkdir()
+    series = '{ each = ["a"], values = [1, 2] }'
+    text = f'[NAME]\ntitle = "t"\nmetric = "time"\nexperiments = ["e"]\nsizes = [8]\nwhere = {{ variant = "v" }}\nseries = {series}\n'
+    (tmp_path / "one/figures.toml").write_text(
+        text.replace("NAME", "study") + text.replace("NAME", "fig7").replace("[1, 2]", "[1]")
+    )
+    groups = shown(tmp_path)
+    own = unit("v", "one-to-one", 8, 1, 1, ("a=1;b=1", "a=1;b=2", "a=2;b=1"))
+    assert groups_of(own, groups) == [own.params, own.params[:2], own.params[2:]]
+    assert needed(own, groups) == [own.params[:2]]
