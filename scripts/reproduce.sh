@@ -19,8 +19,9 @@
 #                                variant is compiled, unless the build folder has them
 #   --results DIR                where rows go (default: results)
 #   --slowed                     measure again what a busy host slowed down
-#   --for-minutes M              with evaluation: stop after about M minutes of measuring; the same command goes on,
-#                                here or on another machine of the kind with the same results folder
+#   --for-minutes M              with evaluation: stop after about M minutes of measuring, with exit code 3 where something
+#                                is left; the same command goes on, here or on another machine of the kind with the same
+#                                results folder
 #   --dry-run                    only say what would be measured and for how long
 #   --force                      measure again what is measured already
 # A selection by experiments, variants, sizes or forms leaves the real inputs out.
@@ -92,7 +93,7 @@ if ((${#dry_run[@]} == 0)); then
 fi
 status=0 told=yes
 run_python -m experiments.driver.run --preset "$preset" "${common[@]}" "${selection[@]}" "${more[@]}" "${dry_run[@]}" || status=$?
-if ((${#dry_run[@]})) || [[ $status == 2 || $status == 130 ]]; then exit "$status"; fi
+if ((${#dry_run[@]})) || [[ $status == 2 || $status == 3 || $status == 130 ]]; then exit "$status"; fi
 failed=()
 if ((status)); then failed+=('experiments.driver.run, which names the points that are incorrect or failed above and in the report'); fi
 

@@ -47,7 +47,8 @@ EPILOG = """example:
   python3 -m experiments.driver.run --preset quick --experiments one-to-one --variants cpu_fft --dry-run
 
 Resuming is the default: points that have rows in the results folder are not measured again.
-Exit code: 0; 1 when a point is incorrect or failed; 2 for a mistake in the request."""
+Exit code: 0; 1 when a point is incorrect or failed; 2 for a mistake in the request; 3 when --for-minutes left something."""
+LEFT = 3
 
 
 class Terminated(KeyboardInterrupt):
@@ -253,11 +254,10 @@ def run_stages(evaluation: Evaluation, options: argparse.Namespace) -> int:
             raise
     print(summary(progress, folder, time.monotonic() - begin))
     if left:
-        print(
-            f"stopped after {options.for_minutes:g} min with {left} groups left: the same command resumes, here or on another machine of the kind"
-        )
+        said = f"stopped after {options.for_minutes:g} min with {left} groups left"
+        print(f"{said}: the same command goes on, here or on another machine of the kind")
     measured.write(folder)
-    return 1 if progress.bad() else 0
+    return LEFT if left else 1 if progress.bad() else 0
 
 
 def run(argv: Sequence[str]) -> int:
