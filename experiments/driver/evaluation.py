@@ -62,8 +62,9 @@ class Evaluation:
 
         return [row for row in rows if counts(row)]
 
-    def to_select(self, rows: Sequence[Row], number: int) -> list[Unit]:
-        """The units with the points that lack samples of a round of stage select."""
+    def to_select(self, rows: Sequence[Row], number: int, guess: bool = False) -> list[Unit]:
+        """The units with the points that lack samples of a round of stage select. With `guess` a point without a time has its
+        predicted one."""
         times = stages.times_of(rows)
         bad = {store.key_of(row) for row in rows if row["outcome"] != "passed"}
         predictor, found = self.predictors[SELECT], []
@@ -73,7 +74,12 @@ class Evaluation:
             wanted = stages.candidates(groups, known)
             samples = times.get(stages.cell_of(unit), {})
             if number:
-                wanted &= stages.survivors([[one for one in group if one in wanted] for group in groups], samples)
+                timed = (
+                    {one: samples.get(one) or [1e6 * predictor.launch_s(unit, one)] for one in wanted}
+                    if guess
+                    else samples
+                )
+                wanted &= stages.survivors([[one for one in group if one in wanted] for group in groups], timed)
             keys = {one: unit.key(one, SELECT) for one in wanted}
             lacking = {
                 one
@@ -120,15 +126,14 @@ class Evaluation:
 
     def estimate(self) -> str:
         """What is left to measure, and how long it will take, for each stage."""
-        select = self.to_select(self.rows(SELECT, set_aside=False), 0)
-        final = self.blocks(
-            self.contenders(self.rows(SELECT, set_aside=False), guess=True), self.rows(self.name, set_aside=False)
-        )
+        rows = self.rows(SELECT, set_aside=False)
+        rounds = [self.to_select(rows, number, guess=True) for number in range(len(stages.ROUNDS))]
+        final = self.blocks(self.contenders(rows, guess=True), self.rows(self.name, set_aside=False))
         predictors, limit = self.predictors, self.presets[self.name].block_s
-        seconds = [sum(map(predictors[SELECT].series_s, self._groups(select)))]
+        seconds = [sum(predictors[SELECT].series_s(group) for units in rounds for group in self._groups(units))]
         seconds.append(sum(map(predictors[self.name].series_s, final)))
         points = [
-            sum(len(unit.params) for unit in units) for units in (select, [one for block in final for one in block])
+            sum(len(unit.params) for unit in units) for units in (rounds[0], [one for block in final for one in block])
         ]
         lines: list[list[Any]] = [
             ["select", points[0], "", seconds[0] / 60],

@@ -16,7 +16,7 @@ from experiments.driver.points import Unit
 from experiments.driver.predict import Predictor
 from experiments.driver.shown import Shown, groups_of, needed
 
-ROUNDS = (1, 2, 3)  # samples that the rounds of stage select add
+ROUNDS = (1, 2)  # samples that the rounds of stage select add
 FAR = 1.5  # times the fastest: beyond it a point of a group cannot win, and a contender is none
 CLOSE = 1.1  # times the fastest: below it one sample says nothing
 KNOWN = 1.6  # times the fastest: beyond it by rows of this architecture, a point is not measured at all
