@@ -16,7 +16,7 @@ asked_python=${XCORR_PYTHON:-}
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 cd "$XCORR_ROOT"
 
-python_only='' use_apt=yes
+python_only='' use_apt=yes listed_anew=''
 for argument in "$@"; do
   case $argument in
     --help | -h) show_help "$0"; exit 0 ;;
@@ -120,9 +120,10 @@ apt_install() {
   local options=(-y --no-install-recommends -o APT::Status-Fd=3 -o DPkg::Lock::Timeout=300
     -o Acquire::Retries=3)
   {
-    apt-get update -o Acquire::Retries=3 >"$log" 2>&1 &&
+    { [[ -n $listed_anew ]] || apt-get update -o Acquire::Retries=3 >"$log" 2>&1; } &&
       apt-get install "${options[@]}" "$@" 3>&1 >>"$log" 2>&1 | apt_progress
   } || die "apt-get failed: $(first_error '^E:' "$log"); full log: $log"
+  listed_anew=yes
 }
 
 # With the packages of the interpreter that lacks fewest, unless it lacks one of those that are compiled against each other.
@@ -170,7 +171,7 @@ from_distribution() {
     # the second where it is found.
     wanted+=(libopenblas0-pthread ccache)
   fi
-  if [[ -z $python ]]; then wanted+=(python3 python3-pip ca-certificates fonts-dejavu-core); fi
+  if [[ -z $python ]]; then wanted+=(python3 python3-pip python3-venv ca-certificates fonts-dejavu-core); fi
   if ! recent_python /usr/bin/python3; then # it reads the list of Python packages
     apt_install "${wanted[@]}"
     wanted=()
@@ -183,8 +184,8 @@ from_distribution() {
   fi
   if ((${#wanted[@]})); then apt_install "${wanted[@]}"; fi
   look
-  # A release whose packages are older than the lower bounds.
-  if [[ -z $python || (-z $python_only && -z $meson) ]]; then apt_install python3-venv; fi
+  # Where the distribution's Meson is older than the lower bound, it comes from pip.
+  if [[ -z $python_only && -z $meson ]]; then apt_install python3-venv; fi
 }
 
 meson=${XCORR_MESON:-} ninja=${NINJA:-} no_venv=''

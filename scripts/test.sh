@@ -10,6 +10,7 @@
 #   --extended      after the usual tests the steps that take minutes. A failed step stops none of those after it:
 #                     fuzz                     random requests of the C API and random .npy files, under the sanitizers
 #                     clang_tidy               what clang-tidy finds in harness/ and the CPU variants
+#                     host_symbols             the library and the CPU variants define each name once
 #   --exhaustive    after these the steps that take hours:
 #                     random_problems          2,000 random problems on the CPU
 #                     random_properties        1,000 random problems, judged by linearity, shift, swap, window and symmetry
@@ -29,7 +30,7 @@ scripts=$(dirname "${BASH_SOURCE[0]}")
 source "$scripts/env.sh"
 
 # A new step: its function step_NAME below, its name here, its line in the help above.
-extended_steps=(fuzz clang_tidy)
+extended_steps=(fuzz clang_tidy host_symbols)
 all_steps=("${extended_steps[@]}" random_problems random_properties random_problems_on_gpu compile_time_points mutants architectures one_definition peers)
 
 # Runs in a subshell without set -e: commands of a step are joined by &&, so that the first failure is its exit code.
@@ -45,6 +46,8 @@ step_fuzz() {
 }
 
 step_clang_tidy() { "$scripts/format.sh" --tidy; }
+
+step_host_symbols() { run_python -m pytest -m exhaustive tests/test_one_definition.py -k host_code; }
 
 step_random_problems() {
   "$XCORR_BUILD/tests/conformance/conformance" --device cpu --random 2000 --seed "$seed"
@@ -92,7 +95,7 @@ step_peers() {
   if [[ $said =~ [0-9]\ skipped && ! $said =~ [0-9]\ passed ]]; then leave_out "no peer can be imported: $said"; fi
 }
 
-step_one_definition() { run_python -m pytest -m exhaustive tests/test_one_definition.py; }
+step_one_definition() { run_python -m pytest -m exhaustive tests/test_one_definition.py -k kernels; }
 
 pytest_options=() leave_out_too='' build_options=() tier='' only='' seed=''
 while (($#)); do

@@ -91,6 +91,7 @@ def variants(suffix: str) -> list[Path]:
     return [path for path in sorted((ROOT / "algorithms").rglob(f"*{suffix}")) if "XCORR_VARIANT(" in path.read_text()]
 
 
+@pytest.mark.exhaustive
 def test_host_code(tmp_path):
     generated = {
         "build_facts.hpp": ["VERSION", "COMPILER", "FLAGS", "BENCHMARK_VERSION", "GRID"],

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from stub_tree import StubTree, one_error
 
-EXTENDED = ["fuzz", "clang_tidy"]
+EXTENDED = ["fuzz", "clang_tidy", "host_symbols"]
 STEPS = [
     *EXTENDED,
     "random_problems",
@@ -59,6 +59,7 @@ def test_every_step_runs_after_the_usual_tests(logged):
         "python -m pytest -n 3 --dist loadfile -m not exhaustive",
         "python -m pytest -m exhaustive tests/fuzz",
         "format.sh --tidy",
+        "python -m pytest -m exhaustive tests/test_one_definition.py -k host_code",
         "conformance --device cpu --random 2000 --seed 7",
         "conformance --device cpu --properties 1000 --seed 7",
         "conformance --device cuda --random 100000 --seed 7",
@@ -68,7 +69,7 @@ def test_every_step_runs_after_the_usual_tests(logged):
         f"python -m tests.mutants.run --where emulation,cpu,ptx --build {logged.build}",
         "build.sh --cuda enabled --gpu-arch 80,86,89,90,120",
         f"build folder {logged.build}-architectures",
-        "python -m pytest -m exhaustive tests/test_one_definition.py",
+        "python -m pytest -m exhaustive tests/test_one_definition.py -k kernels",
         "python -m pytest -rs -m exhaustive tests/harness/test_templates_vs_peers.py tests/xcorr/test_piv_vs_openpiv.py",
     ]
 
@@ -77,8 +78,12 @@ def test_the_second_tier_is_the_usual_tests_and_its_steps(logged):
     done = logged.call("scripts/test.sh", "--extended")
     assert done.returncode == 0, done.stderr
     assert ends(done.stdout) == dict.fromkeys([*USUAL, *EXTENDED], "passed")
-    assert "[extended 1/2] fuzz\n" in done.stdout
-    assert calls(logged).splitlines()[-2:] == ["python -m pytest -m exhaustive tests/fuzz", "format.sh --tidy"]
+    assert "[extended 1/3] fuzz\n" in done.stdout
+    assert calls(logged).splitlines()[-3:] == [
+        "python -m pytest -m exhaustive tests/fuzz",
+        "format.sh --tidy",
+        "python -m pytest -m exhaustive tests/test_one_definition.py -k host_code",
+    ]
 
 
 def test_continuous_integration_runs_the_second_tier(logged):
@@ -100,7 +105,8 @@ def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
         "random_problems_on_gpu": ("conformance", logged.build / "tests/conformance", "--device cuda"),
         "mutants": ("python", logged.bin, "mutants"),
         "architectures": ("build.sh", logged.root / "scripts", "--gpu-arch"),
-        "one_definition": ("python", logged.bin, "test_one_definition"),
+        "one_definition": ("python", logged.bin, "-k kernels"),
+        "host_symbols": ("python", logged.bin, "-k host_code"),
         "peers": ("python", logged.bin, "test_piv_vs_openpiv"),
     }
     name, folder, word = broken[bad]
