@@ -98,10 +98,12 @@ def _thorough(rows: pd.DataFrame, side: Collection[str]) -> pd.DataFrame:
     are gone already (experiments.driver.store). Run ids start with their UTC time."""
     rows = rows[rows["outcome"].isin(DRAWN_OUTCOMES) & (rows["compute_us"] > 0)]
     point = rows.groupby([*POINT, "outcome"], dropna=False, sort=True).ngroup()
+    names = rows.assign(_point=point)[["_point", "experiment"]].drop_duplicates().sort_values("experiment")
     rows = rows.assign(
         _point=point,
         _rank=rows["preset"].map(PRESET_RANK).fillna(-1),
-        experiments=rows["experiment"].groupby(point).transform(lambda names: ";".join(sorted(set(names)))),
+        _run=_numbers(rows["run"]),
+        experiments=point.map(names.groupby("_point")["experiment"].agg(";".join)),
         # Counted by an experiment of its own: kept, whichever run gives the point its times.
         energy_uj=rows["energy_uj"].groupby(point).transform("mean"),
         # A peak that was wrong once is wrong, whichever run gives the times.
@@ -114,17 +116,22 @@ def _thorough(rows: pd.DataFrame, side: Collection[str]) -> pd.DataFrame:
     rows = _of_blocks(rows)
     study = rows["experiment"].isin(side)
     rows = rows[~study | study.groupby(rows["_point"]).transform("all")]
-    for column in ("_rank", "run"):
+    for column in ("_rank", "_run"):
         best = rows.groupby("_point")[column].transform("max")
         rows = rows[rows[column] == best]
     return rows.drop_duplicates(["_point", "repetition"], keep="last")
+
+
+def _numbers(texts: pd.Series) -> pd.Series:
+    """The place of each text among all of them in order: a maximum of numbers is much faster than one of texts."""
+    return pd.Series(pd.factorize(texts, sort=True)[0], index=texts.index)
 
 
 def _of_blocks(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows without those of stage select, and of each problem that a block measured those of its newest block alone: its
     rivals met there."""
     rows = rows[rows["preset"] != SELECT]
-    runs = rows["run"].where(rows["block"] != "", "")
+    runs = _numbers(rows["run"].where(rows["block"] != "", ""))
     problem = rows.groupby([*PROBLEM, "fields"], dropna=False, sort=False).ngroup()
     newest = runs.groupby(problem).transform("max")
     return rows[runs == newest]

@@ -256,8 +256,8 @@ def newest(rows: list[Row], again: Collection[str] = ()) -> list[Row]:
         longest[place] = max(longest.get(place, 0.0), 0.0 if unmeasured else float(row.get("launch_us") or "inf"))
     found: set[tuple[str, Key]] = set()  # points with another outcome than not_selected
     kept: dict[tuple[str, Key, str], Row] = {}
-    for row in sorted(rows, key=lambda row: row["run"]):
-        point = (row["experiment"], key_of(row))
+    points = [(row["experiment"], key_of(row)) for row in rows]
+    for row, point in sorted(zip(rows, points), key=lambda pair: pair[0]["run"]):
         if row["run"] == latest.get(point) or (point in found and row["outcome"] == "not_selected"):
             continue
         if row["run"] in again and point in found:
@@ -267,8 +267,7 @@ def newest(rows: list[Row], again: Collection[str] = ()) -> list[Row]:
         latest[point] = row["run"]
         if row["outcome"] != "not_selected":
             found.add(point)
-    for row in rows:
-        point = (row["experiment"], key_of(row))
+    for row, point in zip(rows, points):
         if row["run"] == latest[point]:
             kept.setdefault((*point, row["repetition"]), row)
     return [kept[place] for place in sorted(kept, key=_order)]
@@ -315,12 +314,15 @@ def read_set(folder: Path) -> pd.DataFrame:
 def frame_of(rows: list[Row]) -> pd.DataFrame:
     import pandas as pd  # a slow import that only readers of whole sets need
 
-    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
-    for name in INTEGERS:
-        frame[name] = pd.Series([int(row[name] or 0) for row in rows], dtype="int64")
-    for name in FLOATS:  # float() is exact; the conversion of pandas rounds the last digit
-        frame[name] = pd.Series([float(row[name] or "nan") for row in rows], dtype="float64")
-    return frame
+    def column(name: str) -> pd.Series:
+        cells = [row[name] for row in rows]
+        if name in INTEGERS:
+            return pd.Series([int(cell or 0) for cell in cells], dtype="int64")
+        if name in FLOATS:  # float() is exact; the conversion of pandas rounds the last digit
+            return pd.Series([float(cell or "nan") for cell in cells], dtype="float64")
+        return pd.Series(cells, dtype=object)
+
+    return pd.DataFrame({name: column(name) for name in COLUMNS})
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -134,7 +134,9 @@ inline void expect_verdicts(const Variant& variant, const Problem& q, const Para
   const Operands in(q);
   const std::string where = variant.id + " " + q.id() + " " + params.canonical();
   for (const InputKind kind : kinds) {
-    expect_verdict(*truth, kind, in, where, [&] { return planned.compute(in); });
+    expect_verdict(*truth, kind, in, where, [&] {
+      return planned.compute(in.left.get(), q.fields.same ? in.left.get() : in.right.get());
+    });
   }
 }
 

@@ -1,5 +1,8 @@
 // Random small problems for every CUDA variant that can be emulated: the draws of the program
-// `conformance`, with seeds that do not change.
+// `conformance`, with seeds that do not change. XCORR_RANDOM_SEED and XCORR_RANDOM_CASES draw others, in search of bounds that
+// are too strict, which a card finds in one of 10,000 problems.
+#include <cstdlib>
+
 #include "tests/conformance/random.hpp"
 #include "tests/emulation/conformance.hpp"
 #include "tests/emulation/support.hpp"
@@ -13,6 +16,15 @@ constexpr conformance::Limits kSmall{
 constexpr std::uint64_t kSeed = 1, kCases = 12;
 // Variants whose workers are warps start 32 times the threads of others: fewer cases of them.
 constexpr std::uint64_t kThreads = 40000;
+// Problems with fields, of one kind of input each.
+constexpr conformance::Limits kFields{
+    48, std::size_t{1} << 18, Index{1} << 17, Index{1} << 12, 120, 2000};
+constexpr std::uint64_t kFieldCases = 2;
+
+std::uint64_t asked(const char* variable, std::uint64_t usual) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? usual : std::strtoull(text, nullptr, 10);
+}
 
 class RandomProblems : public testing::TestWithParam<Variant> {};
 
@@ -32,6 +44,26 @@ TEST_P(RandomProblems, agree_with_the_truth) {
     computed += expect_right(variant, params, precision, problem, Effort::thorough, seed);
   }
   EXPECT_GT(computed, 0) << "every draw was refused";
+}
+
+// Surfaces: what is made of them is compared elsewhere. Masks and views are those of test_fields.cpp: their operands are others.
+TEST_P(RandomProblems, with_fields_are_right_by_the_verdict) {
+  const Variant& variant = GetParam();
+  conformance::Draws draws(asked("XCORR_RANDOM_SEED", kSeed), {&variant},
+                           variant.precisions.front(), kFields);
+  const std::vector<Params> points = emulated_points(variant);
+  const std::uint64_t cases = asked("XCORR_RANDOM_CASES", kFieldCases);
+  for (std::uint64_t i = 0; i < cases; ++i) {
+    const auto drawn = draws.draw(i, [&](const conformance::Case& c) {
+      if (!has(points, c.params)) return no("its kernel was not compiled");
+      const Fields& fields = c.problem.fields;
+      if (fields.masks != Masks::none || fields.views != Views::dense) return no("other operands");
+      return c.variant->supports({c.problem.surface(), c.params, c.precision});
+    });
+    if (drawn) {
+      expect_verdicts(variant, drawn->problem.surface(), drawn->params, drawn->inputs, drawn->seed);
+    }
+  }
 }
 
 // Asked only: no kernel runs.
