@@ -60,8 +60,10 @@ TEST_P(RandomProblems, with_fields_are_right_by_the_verdict) {
       if (fields.masks != Masks::none || fields.views != Views::dense) return no("other operands");
       return c.variant->supports({c.problem.surface(), c.params, c.precision});
     });
-    if (drawn) {
+    if (!drawn) continue;
+    try {
       expect_verdicts(variant, drawn->problem.surface(), drawn->params, drawn->inputs, drawn->seed);
+    } catch (const NotInSample&) {  // another kernel of the same parameters
     }
   }
 }

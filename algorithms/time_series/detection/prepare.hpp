@@ -225,45 +225,29 @@ struct Line {
 };
 
 // The chunks whose means define the line near the samples [first, first + count): the chunks of
-// these samples, [from, to], and one chunk before and after them, if it exists. The slope of the
-// line comes from the chunks `before` and `slope_to`: a last chunk that is short is a poor end of
-// a line, where there is another.
+// these samples, [from, to], and one chunk before and after them, if it exists.
 struct LineChunks {
-  int size;     // samples of a chunk
-  int missing;  // samples that the last chunk of the signal lacks
-  int last, from, to, before, after, slope_to;
+  int from, to, before, after;
   __device__ __forceinline__ LineChunks(const Series& q, const Memory& memory, int first, int count)
-      : size(1 << memory.chunk_log2),
-        missing((memory.chunks << memory.chunk_log2) - q.pitch),
-        last(memory.chunks - 1),
-        from(first >> memory.chunk_log2),
-        to(smaller((smaller(first + count, q.pitch) - 1) >> memory.chunk_log2, last)),
+      : from(first >> memory.chunk_log2),
+        to(smaller((smaller(first + count, q.pitch) - 1) >> memory.chunk_log2, memory.chunks - 1)),
         before(from > 0 ? from - 1 : 0),
-        after(smaller(to + 1, last)),
-        slope_to(after == last && 2 * missing > size && after - 1 > before ? after - 1 : after) {}
+        after(smaller(to + 1, memory.chunks - 1)) {}
   // The max number of chunks for `count` samples. Short signals have at most 2 kLeastChunks.
   static constexpr int most(int count) {
     return (count - 1) / SeriesTuning::kChunk + 2 * SeriesTuning::kLeastChunks + 4;
-  }
-  // From the middle of chunk `before` to that of chunk `slope_to`, in samples.
-  __device__ __forceinline__ float slope_length() const {
-    const int whole = (slope_to - before) * size;
-    return static_cast<float>(whole) - (slope_to == last ? 0.5f * static_cast<float>(missing) : 0);
-  }
-  // The mean of the middles of the chunks [from, to], in samples.
-  __device__ __forceinline__ float middle() const {
-    const float lacks = to == last ? static_cast<float>(missing) : 0;
-    return 0.5f *
-           (static_cast<float>((from + to + 1) * size) - lacks / static_cast<float>(to - from + 1));
   }
 };
 
 // The line near the samples from `first` on: its level is the mean of their chunks, its slope comes
 // from the chunks around them, or is 0. mean(channel, i) is the mean of chunk before + i; a lane
 // reads i = lane, lane + 32 and so on. All lanes of a warp call it.
+// The last chunk of a signal may lack samples. What this moves is computed last, from numbers that
+// take no registers before.
 template <typename Mean>
-__device__ __forceinline__ Line line_of_chunks(const Series& q, const LineChunks& chunks, int first,
-                                               bool slope, const Mean& mean) {
+__device__ __forceinline__ Line line_of_chunks(const Series& q, const Memory& memory,
+                                               const LineChunks& chunks, int first, bool slope,
+                                               const Mean& mean) {
   double sum = 0, rise = 0;
   std::uint32_t wide = 0;
 #pragma unroll 1
@@ -275,7 +259,7 @@ __device__ __forceinline__ Line line_of_chunks(const Series& q, const LineChunks
       const bool inside = chunk >= chunks.from && chunk <= chunks.to;
       wide |= inside ? bits_of(of_chunk) & 1u : 0u;
       sum += inside ? value : 0.0;
-      rise += chunk == chunks.slope_to ? value : 0.0;
+      rise += chunk == chunks.after ? value : 0.0;
       rise -= chunk == chunks.before ? value : 0.0;
     }
   }
@@ -283,11 +267,21 @@ __device__ __forceinline__ Line line_of_chunks(const Series& q, const LineChunks
   const float scale = warp::any(wide != 0) ? kWideScale : 1.0f;
   const double scaled = warp::reduce_add(sum) * static_cast<double>(scale);
   const auto pivot = terms > 0 ? static_cast<float>(scaled / terms) : 0.0f;
-  if (!slope || chunks.slope_to <= chunks.before) return {pivot, 0.0f, scale};
-  const auto by = static_cast<float>(
-      warp::reduce_add(rise) * static_cast<double>(scale) /
-      (static_cast<double>(q.channels) * static_cast<double>(chunks.slope_length())));
-  return {std::fma(static_cast<float>(first) - chunks.middle(), by, pivot), by, scale};
+  if (!slope || chunks.after <= chunks.before) return {pivot, 0.0f, scale};
+  const auto samples = static_cast<float>(1 << memory.chunk_log2);
+  const auto missing = static_cast<float>((memory.chunks << memory.chunk_log2) - q.pitch);
+  const bool is_end = chunks.after == memory.chunks - 1, holds_end = chunks.to == memory.chunks - 1;
+  // From the middle of chunk `before` to that of chunk `after`.
+  const float length =
+      static_cast<float>(chunks.after - chunks.before) * samples - (is_end ? 0.5f * missing : 0.0f);
+  const auto by =
+      static_cast<float>(warp::reduce_add(rise) * static_cast<double>(scale) /
+                         (static_cast<double>(q.channels) * static_cast<double>(length)));
+  // The mean of the middles of the chunks [from, to].
+  const auto count = static_cast<float>(chunks.to - chunks.from + 1);
+  const float middle = 0.5f * (static_cast<float>(chunks.from + chunks.to + 1) * samples -
+                               (holds_end ? missing / count : 0.0f));
+  return {std::fma(static_cast<float>(first) - middle, by, pivot), by, scale};
 }
 
 }  // namespace xcorr::time_series

@@ -62,7 +62,7 @@ __device__ __forceinline__ Line line_of_tile(const Series& q, const Question& as
   if (!asked.normalised) return {};
   const int first = q.first + shift, count = shifts + q.length;
   const LineChunks chunks(q, memory, first, count);
-  return line_of_chunks(q, chunks, first, asked.centred, [&](int channel, int i) {
+  return line_of_chunks(q, memory, chunks, first, asked.centred, [&](int channel, int i) {
     return memory.means[channel * memory.chunks + chunks.before + i];
   });
 }

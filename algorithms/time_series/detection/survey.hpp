@@ -21,6 +21,8 @@
 // too short, one further pass lists.
 #pragma once
 
+#include <bit>
+
 #include "algorithms/time_series/detection/factors.hpp"
 #include "algorithms/time_series/detection/products.hpp"
 
@@ -143,6 +145,9 @@ template <typename Maths, int kTiles>
 __global__ void __launch_bounds__(SeriesTuning::kSurveyThreads, SeriesTuning::kSurveyBlocks)
     survey_kernel(Products p, SurveyShape shape) {
   wait_for_previous();
+  // What is surveyed is long, so that its chunks have this length. A constant takes no register.
+  static_assert(SeriesTuning::kSurveyedShifts >= SeriesTuning::kLeastChunks * SeriesTuning::kChunk);
+  p.memory.chunk_log2 = std::countr_zero(static_cast<unsigned>(SeriesTuning::kChunk));
   const int block = static_cast<int>(blockIdx.x) - shape.blocks;
   if (block >= 0) {
     if (blockIdx.y > 0) return;

@@ -225,7 +225,7 @@ struct TileCopy {
     async_copy::wait();
     Line line;
     if (p.asked.normalised) {
-      line = line_of_chunks(p.q, chunks(), first(), p.asked.centred,
+      line = line_of_chunks(p.q, p.memory, chunks(), first(), p.asked.centred,
                             [&](int channel, int i) { return means(channel)[i]; });
     }
     const int from = thread(), exist = p.q.pitch - first();
