@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.compare.sets import CLOCK, QUANTILES
+
 RELATIVE = 0.01  # of the faster time: the least difference that counts
 STANDARD_ERRORS = 2.0
 # (time below which it holds, range between runs over the lowest): medians over 86 points of an H200 that several runs
 # measured. Longer times differ between runs by about as much as within one.
 STATED = ((4.0, 0.29), (8.0, 0.028))
 ENOUGH = 30  # points of a class that several runs measured: the set's own median replaces the stated one
-INTERVAL = (0.1, 0.9)  # quantiles of the samples of a point of a block
-CLOCK = "sm_mhz"  # column of the SM clock beside a sample
 SPREAD = ["low", "high", "cycles", "cycles_low", "cycles_high"]
 RUN = ["experiment", "preset", "run"]
 NUMBERS = ["runs", "low_us", "range", "range_with_plan"]
@@ -95,7 +95,7 @@ def of_samples(rows: pd.DataFrame, point: str) -> pd.DataFrame:
     found: dict[str, pd.Series] = {}
     for name, values in (("", own["compute_us"]), ("cycles", own["compute_us"] * clock)):
         by = values.groupby(own[point])
-        mean, ends = by.mean(), [by.quantile(one) for one in INTERVAL]
+        mean, ends = by.mean(), [by.quantile(one) for one in QUANTILES]
         # Times of a run may have outliers dropped on one side alone: the mean lies in the interval all the same.
         low, high = np.minimum(ends[0] / mean, 1.0), np.maximum(ends[1] / mean, 1.0)
         found |= {"cycles": mean, "cycles_low": low, "cycles_high": high} if name else {"low": low, "high": high}

@@ -41,7 +41,7 @@ leave_out() {
 }
 
 step_fuzz() {
-  "$NINJA" -C "$XCORR_BUILD" tests/fuzz/libxcorr-sanitized.so >/dev/null &&
+  "$NINJA" -C "$XCORR_BUILD" tests/fuzz/libxcorr-sanitized.so &&
     XCORR_REQUIRE_BUILD=1 run_python -m pytest -m exhaustive tests/fuzz
 }
 

@@ -8,8 +8,8 @@
 
 #include "harness/device/device.hpp"
 #include "harness/device/device_kernels.hpp"
-#include "harness/problem/error.hpp"
 #include "harness/registry.hpp"
+#include "tests/support/cuda_fixture.hpp"
 #include "tests/support/fixture.hpp"
 
 namespace xcorr {
@@ -29,17 +29,8 @@ struct Emptied final : Plan {
 
 constexpr int kMostReadings = 500;
 
-class CudaDevice : public testing::Test {
+class CudaDevice : public OnCuda {
  protected:
-  void SetUp() override {
-    try {
-      device = open_device("cuda");
-    } catch (const UserError& error) {
-      GTEST_SKIP() << error.what();
-    }
-    stream = static_cast<cudaStream_t>(device->stream());
-  }
-
   // The least time per call; stops early when it is at most `enough`. A busy host launches late,
   // never early: readings go on until one is undisturbed, and their number ends a clock that is
   // wrong.
@@ -50,9 +41,6 @@ class CudaDevice : public testing::Test {
     }
     return best;
   }
-
-  std::unique_ptr<Device> device;
-  cudaStream_t stream{};
 };
 
 TEST_F(CudaDevice, ReadsASpinOfKnownLengthInEveryMode) {

@@ -9,8 +9,8 @@
 #include "harness/device/cuda_timer.hpp"
 #include "harness/device/device.hpp"
 #include "harness/device/device_kernels.hpp"
-#include "harness/problem/error.hpp"
 #include "tests/harness/timed_kernels.hpp"
+#include "tests/support/cuda_fixture.hpp"
 
 namespace xcorr {
 namespace {
@@ -21,17 +21,8 @@ constexpr Seconds kLength = kNanoseconds * 1e-9;
 // wrong.
 constexpr int kMostReadings = 50;
 
-class CudaTime : public testing::Test {
+class CudaTime : public OnCuda {
  protected:
-  void SetUp() override {
-    try {
-      device = open_device("cuda");
-    } catch (const UserError& error) {
-      GTEST_SKIP() << error.what();
-    }
-    stream = static_cast<cudaStream_t>(device->stream());
-  }
-
   // The shortest reading for a call; stops early when it is at most `enough`.
   Seconds shortest(const std::function<void()>& call, Index count, Seconds enough, Pace& pace) {
     Seconds least = 1e9;
@@ -47,9 +38,6 @@ class CudaTime : public testing::Test {
     EXPECT_NEAR(shortest(call, count, 1.02 * length, pace), length, 0.02 * length);
     EXPECT_FALSE(pace.by_host);
   }
-
-  std::unique_ptr<Device> device;
-  cudaStream_t stream{};
 };
 
 // A chain of square roots takes at least 15 cycles each: 1.8 ms on a core with 5 GHz.

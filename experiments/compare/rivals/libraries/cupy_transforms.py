@@ -14,14 +14,18 @@ def host(cupy: Any, result: Any) -> Any:
     return tuple(map(cupy.asnumpy, result)) if isinstance(result, tuple) else cupy.asnumpy(result)
 
 
-def _transforms(cupy: Any, problem: Problem, left: np.ndarray, right: np.ndarray) -> Call:
-    spectra.require_plain(problem, "zncc")
-    fft = importlib.import_module("cupyx.scipy.fft")
+def transformed(cupy: Any, fft: Any, problem: Problem, left: np.ndarray, right: np.ndarray) -> Call:
+    """The problem by CuPy's arrays and the transforms of `fft`."""
     return Call(
         lambda: (cupy.asarray(left), cupy.asarray(right)),
         lambda state: spectra.correlate(cupy, fft, problem, *state),
         lambda result: host(cupy, result),
     )
+
+
+def _transforms(cupy: Any, problem: Problem, left: np.ndarray, right: np.ndarray) -> Call:
+    spectra.require_plain(problem, "zncc")
+    return transformed(cupy, importlib.import_module("cupyx.scipy.fft"), problem, left, right)
 
 
 RIVALS = (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from experiments.compare.rivals import Call, Rival, importing, require, spectra, version_of
-from experiments.compare.rivals.libraries.cupy_transforms import host
+from experiments.compare.rivals.libraries.cupy_transforms import transformed
 from xcorr.problem import Problem
 
 
@@ -24,12 +24,7 @@ def _transforms(vkfft: Any, problem: Problem, left: np.ndarray, right: np.ndarra
     def irfft2(values: Any, s: tuple[int, int]) -> Any:
         return vkfft.irfftn(values, ndim=2)
 
-    fft = SimpleNamespace(rfft2=rfft2, irfft2=irfft2)
-    return Call(
-        lambda: (cupy.asarray(left), cupy.asarray(right)),
-        lambda state: spectra.correlate(cupy, fft, problem, *state),
-        lambda result: host(cupy, result),
-    )
+    return transformed(cupy, SimpleNamespace(rfft2=rfft2, irfft2=irfft2), problem, left, right)
 
 
 RIVALS = (
