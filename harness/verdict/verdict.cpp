@@ -142,10 +142,12 @@ namespace {
 // not be smooth. Transforms of 2 x 36,335 points (5 x 13^2 x 43) have 1.7 times the errors of smooth
 // ones. With a prime factor p above kLargestDirectPrime, cuFFT was measured to lose up to 6.4 u
 // sqrt(p) of data with a mean: 1307 u at 100,003 points, a prime.
+constexpr double kSmooth = 2.0;
 double roughness(const Problem& problem) {
   const Index prime = std::max(largest_prime_factor(problem.left.rows + problem.right.rows),
                                largest_prime_factor(problem.left.cols + problem.right.cols));
-  return prime > kLargestDirectPrime ? 2.0 + 0.5 * std::sqrt(static_cast<double>(prime)) : 2.0;
+  return prime > kLargestDirectPrime ? kSmooth + 0.5 * std::sqrt(static_cast<double>(prime))
+                                     : kSmooth;
 }
 
 }  // namespace
@@ -158,9 +160,11 @@ Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
     return *std::max_element(norms.begin(), norms.end());
   };
   const bool of_both = algorithm_class == AlgorithmClass::fft_of_both;
+  const double rough = of_both ? roughness(problem) : 0.0;
   // A transform longer than four templates may hold an outlier that the segment of an output does not.
+  // Where cuFFT is rough, an output can get the errors of the whole signal.
   const bool whole =
-      segment_norms.empty() ||
+      segment_norms.empty() || rough > kSmooth ||
       (!is_definition(algorithm_class) && (kind == InputKind::fill || kind == InputKind::bimodal));
   return {problem,
           kind,
@@ -173,7 +177,7 @@ Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
           log2_transform_points(problem),
           largest(right_norms),
           of_both ? largest(left_norms) : 0.0,
-          of_both ? roughness(problem) : 0.0,
+          rough,
           problem.is_time_series(),
           series_roundoff(precision, unit_roundoff(precision)),
           largest(whole ? right_norms : segment_norms)};
