@@ -36,8 +36,6 @@ while (($#)); do
   shift
 done
 
-# ccache, where Meson finds it, keeps no unit with a precompiled header unless it is told so.
-export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 chosen Meson "${XCORR_MESON:-}"
 chosen Ninja "${NINJA:-}"
 cd "$XCORR_ROOT"

@@ -13,6 +13,8 @@ fi
 
 # Build folders in different trees share what ccache keeps, also objects with debug information.
 export CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-true}
+# A unit with a precompiled header is kept only where its user says so.
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 
 die() {
   printf 'error: %s\n' "$*" >&2

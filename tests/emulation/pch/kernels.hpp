@@ -1,5 +1,8 @@
 // What every emulated unit includes, compiled once.
+// Before everything that opens these namespaces.
+// clang-format off
 #include "tests/emulation/families.hpp"
+// clang-format on
 
 #include <algorithm>
 #include <cmath>

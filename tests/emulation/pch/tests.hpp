@@ -1,5 +1,8 @@
 // What most tests of this program include, compiled once.
+// Before everything that opens these namespaces.
+// clang-format off
 #include "tests/emulation/families.hpp"
+// clang-format on
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
