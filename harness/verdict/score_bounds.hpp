@@ -104,10 +104,10 @@ struct ScoreBounds {
     }
     if (e.zero == ZeroRule::zero) return 0.0;
     const double of_products =
-        sums.definition
-            ? (sums.rounds.reduced ? reduced_score(pair, e) : definition_score(e.terms)) +
-                  fmin(pair.sums.reference * e.scale, kTransformedScoreError)
-            : 16.0 * sums.u + pair.sums.transform * e.scale;
+        sums.definition ? (sums.rounds.reduced ? reduced_score(pair, e)
+                                               : definition_score(e.terms, steepness(pair, e))) +
+                              fmin(pair.sums.reference * e.scale, kTransformedScoreError)
+                        : 16.0 * sums.u + pair.sums.transform * e.scale;
     // Errors of few coarse products do not cancel.
     const bool coarse = sums.rounds.narrow || !sums.definition;
     const double few = coarse && e.terms < 64 ? sqrt(64 / e.terms) : 1.0;
@@ -208,8 +208,19 @@ struct ScoreBounds {
     return sums.definition ? fmin(lost, 0x1p-28) : lost;
   }
   // A sum of n products of at most 1 in total, divided by two norms.
-  XCORR_HD double definition_score(double n) const {
-    return (8.0 * sqrt(n) + 24.0) * (sums.u + kDoubleRoundoff);
+  XCORR_HD double definition_score(double n, double steep = 1.0) const {
+    return (8.0 * sqrt(n) * steep + 24.0) * (sums.u + kDoubleRoundoff);
+  }
+  // All of a few elements may lie far from the number about which the elements near them are
+  // rounded, and deviate little from each other. At most 4: what is rounded about a number of the
+  // whole matrix loses more.
+  XCORR_HD double steepness(const OfPair& pair, const ScoreElement& e) const {
+    if (!is_centred() || e.terms > 16) return 1.0;
+    const double left =
+        root_mean_square(pair.left_norm, sums.problem.left) / sqrt(e.left_squares / e.terms);
+    const double right =
+        root_mean_square(pair.right_norm, sums.problem.right) / sqrt(e.right_squares / e.terms);
+    return fmin(4.0, fmax(1.0, fmax(left, right)));
   }
   // The same in a class that rounds factors more than sums, as series_bound; norms and the division
   // have float32's rounding. A side is rounded about one number for many outputs, such as the mean

@@ -82,6 +82,40 @@ TEST(FieldTruth, SquaresAboutAMeanThatAnOutlierMovedPass) {
 }
 
 // Masks and the least overlap leave one or two scores of a window of 36.
+// What variants for templates may do: the template has norm 1, and the frame is read less a pivot that is up to 64 norms of
+// the window away from its mean. A random problem on an H200 met such a window of three elements.
+TEST(FieldTruth, FewElementsFarFromAPivotPass) {
+  const Problem q = parse_problem("n-to-m/1x3/4x1024/1:1/sy:0..3,sx:0..510/score=zncc:1");
+  const auto norm_of = [](const double* values, double mean) {
+    return std::hypot(values[0] - mean, values[1] - mean, values[2] - mean);
+  };
+  const auto mean_of = [](const double* values) { return (values[0] + values[1] + values[2]) / 3; };
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Index amplitude = exact_amplitude(q, Precision::fp32, AlgorithmClass::definition);
+    const ScoreInputs in = score_inputs(q, InputKind::integer, seed, amplitude, 0);
+    const double mean = mean_of(in.left.data()), norm = norm_of(in.left.data(), mean);
+    std::vector<float> out;
+    each_shift(q, [&](Index sy, Index sx) {
+      const double* const window = in.right.data() + sy * q.right.cols + sx;
+      const double here = mean_of(window), deviation = norm_of(window, here);
+      const auto far = static_cast<double>(amplitude);
+      const double pivot = here - std::min(far, 60 * deviation / std::sqrt(3.0));
+      float sum = 0;
+      for (int i = 0; i < 3; ++i) {
+        sum = std::fma(static_cast<float>((in.left[i] - mean) / norm),
+                       static_cast<float>(window[i] - pivot), sum);
+      }
+      out.push_back(
+          deviation == 0 ? 0 : std::clamp(sum * static_cast<float>(1 / deviation), -1.0f, 1.0f));
+    });
+    const auto truth = cpu().truth(q, Precision::fp32, AlgorithmClass::definition, seed);
+    const Check check = truth->check(InputKind::integer, out.data());
+    EXPECT_TRUE(check.passed()) << "seed " << seed << ": " << describe_failure(q, check);
+    out[17] += out[17] > 0 ? -1e-5f : 1e-5f;
+    EXPECT_FALSE(truth->check(InputKind::integer, out.data()).passed()) << "seed " << seed;
+  }
+}
+
 TEST(FieldTruth, FewScoresOfAWindowMayLoseMoreThanTheirAverage) {
   const Problem problem =
       parse_problem("one-to-many/32x92/42x92/1:40/sy:-31..-14,sx:-91..-90/score=zncc:1/masks=both");
