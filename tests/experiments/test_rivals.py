@@ -13,6 +13,7 @@ from calls import error_of
 from experiments.compare import rivals
 from experiments.compare.rivals import __main__ as command
 from experiments.compare.rivals import timing, truth
+from xcorr.errors import UserError
 from xcorr.problem import Problem
 
 SMALL = [
@@ -116,10 +117,9 @@ def rows_of(library, monkeypatch, *some):
     record = {"family": "f", "upload_us": 1.0, "download_us": 1.0, "repetitions": [{"compute_us": 5.0}]}
     monkeypatch.setattr(command, "record_of", lambda *_: record)
     here = [(one, module, "1.0") for one, module in some]
-    found = command.measure(
-        library, "cpu", here, [("plain", PROBLEMS[0])], lambda call, *_: call() is None or 2e-6, print, 3, 0.1
-    )
-    return {row["name"]: row for rows in found for row in rows}
+    timer = timing.one_by_one(lambda call, _: call() is None or 2e-6)
+    found = command.measure(library, "cpu", here, [("plain", PROBLEMS[0])], timer, print, 3, 0.1)
+    return {row["name"]: row for row in found}
 
 
 def test_ours_a_wrong_library_a_failing_one_and_one_that_does_not_compute_it(library, monkeypatch):
@@ -188,51 +188,111 @@ def test_mistakes_are_one_line(words, says, capsys):
 
 
 class FakeBench:
-    """cuda-bench as its documentation has it: runs what is registered and writes its times."""
+    """cuda-bench as it behaves: runs what is registered once, for every value of the axis, and then writes its times.
+    `without`: values without a time."""
 
     __name__ = "fake_bench_of_cuda"
 
-    def __init__(self):
-        self.registered, self.calls = {}, []
+    def __init__(self, monkeypatch, without=()):
+        self.blocking, self.lengths, self._without, self._ran = [], [], without, False
+        self.states = []
+        results = SimpleNamespace(BenchmarkResult=SimpleNamespace(from_json=self._read))
+        monkeypatch.setitem(sys.modules, f"{self.__name__}.results", results)
+        monkeypatch.setattr(timing, "_streams", lambda address: [])
 
     def register(self, body):
-        bench = self
+        if self._ran:
+            raise RuntimeError("Can not register more benchmarks after benchmark was run")
+        entry = SimpleNamespace(set_name=lambda _: entry, set_min_samples=lambda _: entry, add_int64_axis=self._axis)
+        self._body = body
+        return entry
 
-        class Entry:
-            def set_name(self, name):
-                bench.registered[name] = body
-                return self
-
-            def set_min_samples(self, _):
-                return self
-
-            set_timeout = set_batch_target_time = set_min_samples
-
-        return Entry()
+    def _axis(self, name, values):
+        self._name, self._values = name, values
 
     def run_all_benchmarks(self, words):
-        name = words[words.index("--benchmark") + 1]
-        launch = SimpleNamespace(get_stream=lambda: SimpleNamespace(addressof=lambda: 1))
-        state = SimpleNamespace(set_disable_blocking_kernel=self.calls.append, exec=lambda launched: launched(launch))
-        self.registered[name](state)
+        self._ran = True
+        for value in self._values:
+            found = {} if value in self._without else {"nv/batch/time/gpu/mean": SimpleNamespace(value=1e-6 * value)}
+            kept = SimpleNamespace(point={self._name: str(value)}, summaries=found, skip_reason=None)
+            self.states.append(kept)
+            launch = SimpleNamespace(get_stream=lambda: SimpleNamespace(addressof=lambda: 1))
+            state = SimpleNamespace(
+                get_int64=lambda name, value=value: {self._name: value}[name],
+                set_disable_blocking_kernel=self.blocking.append,
+                set_timeout=lambda _: None,
+                set_batch_target_time=self.lengths.append,
+                skip=lambda reason, kept=kept: vars(kept).update(skip_reason=reason, summaries={}),
+                exec=lambda launched, launch=launch: [launched(launch) for _ in range(2)],
+            )
+            self._body(state)
+
+    def _read(self, _):
+        return SimpleNamespace(subbenches={timing.NAME: SimpleNamespace(states=self.states)})
 
 
-def test_calls_that_follow_the_stream_are_timed_by_cuda_bench_and_others_by_events(monkeypatch):
-    bench = FakeBench()
+def a_round(call, follows_stream=True):
+    times, errors = [], []
+    return timing.Round(call, 0.01, follows_stream, times.append, errors.append), times, errors
 
-    def from_json(path):
-        found = {"nv/batch/time/gpu/mean": SimpleNamespace(value=3e-6)}
-        states = [SimpleNamespace(summaries=found, skip_reason=None)]
-        return SimpleNamespace(subbenches={name: SimpleNamespace(states=states) for name in bench.registered})
 
-    results = SimpleNamespace(BenchmarkResult=SimpleNamespace(from_json=from_json))
-    monkeypatch.setitem(sys.modules, f"{bench.__name__}.results", results)
-    monkeypatch.setattr(timing, "_streams", lambda address: [])
-    timer = timing.by_nvbench(bench, lambda *_: 7e-6)
-    calls = []
-    assert timer(lambda: calls.append(1), 0.01, True) == 3e-6 and calls and bench.calls == [True]
-    assert timer(lambda: calls.append(1), 0.01, False) == 7e-6
-    assert timer(lambda: calls.append(1), 0.01, True) == 3e-6 and len(bench.registered) == 2
+def test_all_rounds_that_follow_the_stream_are_one_run_of_cuda_bench_and_others_are_timed_by_events(monkeypatch):
+    bench = FakeBench(monkeypatch, without=[2])
+    order = []
+
+    def breaks():
+        raise ValueError("out of memory")
+
+    made = [
+        a_round(lambda: order.append("first")),
+        a_round(lambda: order.append("by events"), follows_stream=False),
+        a_round(breaks),
+        a_round(lambda: order.append("without a time")),
+        a_round(lambda: order.append("last")),
+    ]
+    timing.by_nvbench(bench, lambda call, _: call() is None and 7e-6)(iter([one for one, _, _ in made]), 9)
+    assert order == ["first"] * 2 + ["by events"] + ["without a time"] * 2 + ["last"] * 2
+    assert [times for _, times, _ in made] == [[0.0], [7e-6], [], [], [3e-6]]
+    assert [[str(error) for error in errors] for _, _, errors in made] == [
+        [], [], ["out of memory"], ["cuda-bench gave no time (None)"], []
+    ]  # fmt: skip
+    assert bench.blocking == [True] * 4 and bench.lengths == [0.01] * 4
+
+
+@pytest.mark.parametrize("error", [UserError("a mistake"), KeyboardInterrupt()])
+def test_what_is_raised_between_rounds_ends_the_run_of_cuda_bench(error, monkeypatch):
+    def rounds():
+        yield a_round(lambda: None)[0]
+        raise error
+
+    with pytest.raises(type(error)):
+        timing.by_nvbench(FakeBench(monkeypatch), lambda call, _: 1.0)(rounds(), 4)
+
+
+def test_an_interrupted_call_ends_the_run_of_cuda_bench(monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    one, _, errors = a_round(interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        timing.by_nvbench(FakeBench(monkeypatch), lambda call, _: 1.0)(iter([one]), 1)
+    assert not errors
+
+
+def test_rows_of_all_problems_have_times_of_one_run_of_cuda_bench(library, monkeypatch):
+    record = {"family": "f", "upload_us": 1.0, "download_us": 1.0, "repetitions": [{"compute_us": 5.0}]}
+    monkeypatch.setattr(command, "record_of", lambda *_: record)
+    rival = dataclasses.replace(named("SciPy rfft2"), follows_stream=True)
+    problems = [("plain", PROBLEMS[0]), ("plain", PROBLEMS[0])]
+    timer = timing.by_nvbench(FakeBench(monkeypatch), lambda *_: 1.0)
+    seen = []
+    rows = command.measure(
+        library, "cpu", [(rival, scipy.fft, "1")], problems, timer, print, 3, 0.1,
+        done=lambda blocks: seen.append(len(blocks)),
+    )  # fmt: skip
+    assert seen == [1, 2]
+    found = [(row["rounds"], row["compute_us"]) for row in rows if row["name"] == rival.name]
+    assert found == [(3, pytest.approx(1)), (3, pytest.approx(4))], "rounds 0 to 2, then 3 to 5"
 
 
 def test_events_count_as_many_calls_as_fill_the_time():
@@ -253,7 +313,7 @@ def test_events_count_as_many_calls_as_fill_the_time():
 
     calls = []
     module = SimpleNamespace(__name__="torch", cuda=SimpleNamespace(Event=Event))
-    assert timing.by_events(module)(lambda: calls.append(1), 50e-6, True) == pytest.approx(1e-6)
+    assert timing.by_events(module)(lambda: calls.append(1), 50e-6) == pytest.approx(1e-6)
     assert len(calls) == 51
-    assert timing.by_events(module)(lambda: calls.append(1), 1.0, True) == pytest.approx(1e-6)
+    assert timing.by_events(module)(lambda: calls.append(1), 1.0) == pytest.approx(1e-6)
     assert len(calls) == 52 + timing.QUEUE

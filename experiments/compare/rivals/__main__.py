@@ -9,7 +9,9 @@ named with the command that installs it.
 import random
 import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +22,9 @@ from tqdm import tqdm
 
 from experiments.compare import artifacts
 from experiments.compare.markdown import printed
-from experiments.compare.records import record_of
+from experiments.compare.records import call_seconds, record_of
 from experiments.compare.rivals import EXPERIMENT, OURS, SCHEMA, Rival, Unsupported, found, reason_of, truth
-from experiments.compare.rivals.timing import Timer, once, timers
+from experiments.compare.rivals.timing import Round, Timer, once, one_by_one, timers
 from xcorr.choice.auto import Auto
 from xcorr.errors import LibraryError, Parser, UserError, choose, command
 from xcorr.native.library import Library
@@ -63,6 +65,8 @@ class Contestant:
     def __init__(self, rival: Rival, module: Any, version: str, problem: Problem, wait: Any) -> None:
         self.rival, self._problem, self._wait, self._module = rival, problem, wait, module
         self.times: list[float] = []
+        self._compute: Callable[[], Any] = lambda: None
+        self._spent_s = 0.0
         self.row: Row = {"name": rival.name, "family": "rival", "variant": "", "params": "", "version": version}
         self.row |= {
             "install": rival.install,
@@ -88,15 +92,21 @@ class Contestant:
         except Unsupported as reason:
             self.row |= {"outcome": "not_supported", "reason": str(reason)}
         except Exception as error:  # of a library that is not ours
-            self.row |= {"outcome": "failed", "reason": reason_of(error)}
+            self._fail(error)
 
-    def time(self, timer: Timer, duration: float) -> None:
+    def round(self, duration: float) -> Iterator[Round]:
         """One round, where the result has passed and the rounds before were not too long."""
-        if self.row["outcome"] == "passed" and sum(self.times) < LONGEST_S:
-            try:
-                self.times.append(timer(self._compute, duration, self.rival.follows_stream))
-            except Exception as error:
-                self.row |= {"outcome": "failed", "reason": reason_of(error)}
+        if self.row["outcome"] == "passed" and self._spent_s < LONGEST_S:
+            begin = time.perf_counter()
+            yield Round(self._compute, duration, self.rival.follows_stream, self.times.append, self._fail)
+            self._spent_s += time.perf_counter() - begin
+
+    def release(self) -> None:
+        """Lets go of what the library holds on the device."""
+        self._compute = lambda: None
+
+    def _fail(self, error: BaseException) -> None:
+        self.row |= {"outcome": "failed", "reason": reason_of(error)}
 
     @property
     def finished(self) -> Row:
@@ -125,24 +135,45 @@ def ours(
         return {**row, "family": "", "variant": "", "params": "", "outcome": "failed", "reason": reason_of(error)}
 
 
+@dataclass
+class Block:
+    """The rows of a problem: ours, then the rivals'. Some timers know the times of the rivals at the end of all problems."""
+
+    common: Row
+    own: Row
+    contestants: Sequence[Contestant]
+
+    @property
+    def rows(self) -> list[Row]:
+        return [{**self.common, **row} for row in (self.own, *(one.finished for one in self.contestants))]
+
+
 def measure(
     library: Any, device: str, here: Sequence[tuple[Rival, Any, str]], problems: Sequence[tuple[str, Problem]],
-    timer: Timer, wait: Any, rounds: int, duration: float, seed: int = 1,
-) -> Iterator[list[Row]]:  # fmt: skip
-    """The rows of each problem: ours, then the rivals."""
-    auto, shuffle = Auto(library, device), random.Random(seed)
-    for kind, problem in problems:
-        arrays = truth.inputs(problem)
-        exact = truth.exact(problem, *arrays)
-        contestants = [Contestant(*one, problem, wait) for one in here]
-        for one in contestants:
-            one.verify(arrays, exact)
-        own = ours(auto, library, device, problem, arrays, exact, rounds, duration)
-        for _ in range(rounds):
-            for one in shuffle.sample(contestants, len(contestants)):
-                one.time(timer, duration)
-        common = {"kind": kind, "problem": problem.id, "device": device.partition(":")[0]}
-        yield [{**common, **row} for row in (own, *(one.finished for one in contestants))]
+    timer: Timer, wait: Any, rounds: int, duration: float, seed: int = 1, done: Callable[[list[Block]], Any] = print,
+) -> list[Row]:  # fmt: skip
+    """The rows of all problems. `done` gets the blocks so far after each of them."""
+    auto, shuffle, blocks = Auto(library, device), random.Random(seed), list[Block]()
+
+    def every_round() -> Iterator[Round]:
+        for kind, problem in problems:
+            arrays = truth.inputs(problem)
+            exact = truth.exact(problem, *arrays)
+            contestants = [Contestant(*one, problem, wait) for one in here]
+            for one in contestants:
+                one.verify(arrays, exact)
+            own = ours(auto, library, device, problem, arrays, exact, rounds, duration)
+            common = {"kind": kind, "problem": problem.id, "device": device.partition(":")[0]}
+            blocks.append(Block(common, own, contestants))
+            for _ in range(rounds):
+                for one in shuffle.sample(contestants, len(contestants)):
+                    yield from one.round(duration)
+            for one in contestants:
+                one.release()
+            done(blocks)
+
+    timer(every_round(), len(problems) * rounds * len(here))
+    return [row for block in blocks for row in block.rows]
 
 
 def cells_of(row: Mapping[str, Any], own_us: float | None) -> list[str]:
@@ -200,15 +231,24 @@ def run(argv: Sequence[str]) -> int:
     library = Library()
     key = library.machine(options.device)["machine_key"]
     here, absent = usable([one for one in rivals if one.device == options.device.partition(":")[0]])
-    timed_by, timer, wait = timers(options.device, options.timer) if here else ("", lambda *_: 0.0, lambda: None)
-    problems, rows = truth.problems(kinds), []
+    timed_by, timer, wait = timers(options.device, options.timer) if here else ("", one_by_one(call_seconds), lambda: None)
+    problems = truth.problems(kinds)
     known = {"machine_key": key, "timed_by": timed_by, "rounds": options.rounds, "seed": options.seed}
     known["absent"] = {one.name: {"reason": why, "install": one.install} for one, why in absent}
-    each = measure(library, options.device, here, problems, timer, wait, options.rounds, options.seconds, options.seed)
     folder: Path = options.results / "local" / key
-    for of_problem in tqdm(each, total=len(problems), desc="problems", file=sys.stderr):
-        rows += of_problem
+
+    def store(rows: list[Row]) -> None:
         artifacts.store(folder, EXPERIMENT, {"schema": SCHEMA, "experiment": EXPERIMENT, **known, "rows": rows})
+
+    with tqdm(total=len(problems), desc="problems", file=sys.stderr) as progress:
+
+        def done(blocks: list[Block]) -> None:
+            store([row for block in blocks for row in block.rows])
+            progress.update()
+
+        wanted = (options.rounds, options.seconds, options.seed)
+        rows = measure(library, options.device, here, problems, timer, wait, *wanted, done)
+    store(rows)
     print(table(rows))
     print(f"\n{timed_by}; medians of {options.rounds} rounds; ratios are to ours on this device")
     for one, why in absent:
