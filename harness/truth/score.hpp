@@ -51,9 +51,10 @@ struct ScorePair {
   double left_mean, right_mean;  // of the whole matrices, of the valid elements
 };
 
-// Calls f(l, r) for each product of one output.
+// Calls f(l, r, count) for each run of `count` products of one output: left elements from l on times right ones from r on.
+// Masks are for f.
 template <typename F>
-XCORR_HD void each_product(const Problem& q, const ScorePair& m, Index sy, Index sx, F&& f) {
+XCORR_HD void each_run(const Problem& q, Index sy, Index sx, F&& f) {
   const bool wraps = q.fields.boundary == Boundary::circular;
   const Overlap ys = wraps ? Overlap{0, q.left.rows} : overlap(q.left.rows, q.right.rows, sy);
   const Overlap xs = wraps ? Overlap{0, q.left.cols} : overlap(q.left.cols, q.right.cols, sx);
@@ -61,11 +62,7 @@ XCORR_HD void each_product(const Problem& q, const ScorePair& m, Index sy, Index
     const Index l = y * q.left.cols;
     const Index r = (wraps ? wrapped(y, sy, q.right.rows) : y + sy) * q.right.cols;
     const auto columns = [&](Index first, Index count, Index shift) {
-      for (Index x = first; x < first + count; ++x) {
-        if (m.left_mask && !m.left_mask[l + x]) continue;
-        if (m.right_mask && !m.right_mask[r + x + shift]) continue;
-        f(m.left[l + x], m.right[r + x + shift]);
-      }
+      f(l + first, r + first + shift, count);
     };
     if (!wraps) {
       columns(xs.first, xs.count, sx);
@@ -76,6 +73,80 @@ XCORR_HD void each_product(const Problem& q, const ScorePair& m, Index sy, Index
     }
   }
 }
+
+// Calls f(l, r, lane) for each product of one output, and returns their number. Sums have a lane for every fourth product,
+// since an addition waits for the one before it; where there are masks, and on a GPU, all products are in lane 0.
+#ifdef __CUDA_ARCH__
+inline constexpr int kLanes = 1;
+#else
+inline constexpr int kLanes = 4;
+#endif
+template <typename F>
+XCORR_HD double each_product_of_lane(const Problem& q, const ScorePair& m, Index sy, Index sx,
+                                     F&& f) {
+  double number = 0;
+  each_run(q, sy, sx, [&](Index l, Index r, Index count) {
+    Index i = 0;
+    if (m.left_mask || m.right_mask) {
+      for (; i < count; ++i) {
+        if (m.left_mask && !m.left_mask[l + i]) continue;
+        if (m.right_mask && !m.right_mask[r + i]) continue;
+        f(m.left[l + i], m.right[r + i], 0);
+        number += 1;
+      }
+      return;
+    }
+    number += static_cast<double>(count);
+    for (; i + kLanes <= count; i += kLanes) {
+      for (int lane = 0; lane < kLanes; ++lane) {
+        f(m.left[l + i + lane], m.right[r + i + lane], lane);
+      }
+    }
+    for (; i < count; ++i) f(m.left[l + i], m.right[r + i], 0);
+  });
+  return number;
+}
+// The same without lanes.
+template <typename F>
+XCORR_HD void each_product(const Problem& q, const ScorePair& m, Index sy, Index sx, F&& f) {
+  each_run(q, sy, sx, [&](Index l, Index r, Index count) {
+    for (Index i = 0; i < count; ++i) {
+      if (m.left_mask && !m.left_mask[l + i]) continue;
+      if (m.right_mask && !m.right_mask[r + i]) continue;
+      f(m.left[l + i], m.right[r + i]);
+    }
+  });
+}
+
+// The factors of the first product of one output, where there is one.
+XCORR_HD inline void find_first_product(const Problem& q, const ScorePair& m, Index sy, Index sx,
+                                        double& left, double& right) {
+  bool found = false;
+  each_run(q, sy, sx, [&](Index l, Index r, Index count) {
+    for (Index i = 0; !found && i < count; ++i) {
+      if (m.left_mask && !m.left_mask[l + i]) continue;
+      if (m.right_mask && !m.right_mask[r + i]) continue;
+      left = m.left[l + i];
+      right = m.right[r + i];
+      found = true;
+    }
+  });
+}
+
+// A sum in lanes.
+struct Lanes {
+  double of[kLanes] = {};
+  XCORR_HD double sum() const {
+    double total = 0;
+    for (const double one : of) total += one;
+    return total;
+  }
+  XCORR_HD double largest() const {
+    double found = 0;
+    for (const double one : of) found = one > found ? one : found;
+    return found;
+  }
+};
 
 // The rule for a side with sum of squares `squares` and largest |value| `largest`.
 XCORR_HD inline ZeroRule zero_rule(double squares, double largest, double terms) {
@@ -105,38 +176,43 @@ XCORR_HD inline ScoreElement score_element(const Problem& q, const ScorePair& m,
   if (!is_normalised(kind)) {
     const bool centred = centring(kind) == Centring::matrix;
     const double left_mean = centred ? m.left_mean : 0, right_mean = centred ? m.right_mean : 0;
+    Lanes value, absolute;
     ScoreElement e;
-    each_product(q, m, sy, sx, [&](double l, double r) {
+    e.terms = each_product_of_lane(q, m, sy, sx, [&](double l, double r, int lane) {
       const double product = (l - left_mean) * (r - right_mean);
-      e.value += product;
-      e.absolute += fabs(product);
-      e.terms += 1;
+      value.of[lane] += product;
+      absolute.of[lane] += fabs(product);
     });
+    e.value = value.sum();
+    e.absolute = absolute.sum();
     return e;
   }
   const bool centred = centring(kind) == Centring::overlap;
-  double n = 0, left_first = 0, right_first = 0, left_sum = 0, right_sum = 0;
-  each_product(q, m, sy, sx, [&](double l, double r) {
-    if (n == 0 && centred) left_first = l, right_first = r;
-    n += 1;
-    left_sum += l - left_first;
-    right_sum += r - right_first;
+  double left_first = 0, right_first = 0;
+  if (centred) find_first_product(q, m, sy, sx, left_first, right_first);
+  Lanes left_sum, right_sum;
+  const double n = each_product_of_lane(q, m, sy, sx, [&](double l, double r, int lane) {
+    left_sum.of[lane] += l - left_first;
+    right_sum.of[lane] += r - right_first;
   });
   ScoreElement none;
   none.zero = ZeroRule::zero;
   if (n == 0) return none;
-  const double left_mean = centred ? left_sum / n : 0, right_mean = centred ? right_sum / n : 0;
-  double products = 0, left_squares = 0, right_squares = 0, left_largest = 0, right_largest = 0;
-  double product_squares = 0;
-  each_product(q, m, sy, sx, [&](double l, double r) {
+  const double left_mean = centred ? left_sum.sum() / n : 0,
+               right_mean = centred ? right_sum.sum() / n : 0;
+  Lanes of_products, of_product_squares, of_left, of_right, left_sizes, right_sizes;
+  each_product_of_lane(q, m, sy, sx, [&](double l, double r, int lane) {
     const double a = l - left_first - left_mean, b = r - right_first - right_mean;
-    products += a * b;
-    product_squares += a * b * (a * b);
-    left_squares += a * a;
-    right_squares += b * b;
-    left_largest = fmax(left_largest, fabs(l));
-    right_largest = fmax(right_largest, fabs(r));
+    of_products.of[lane] += a * b;
+    of_product_squares.of[lane] += a * b * (a * b);
+    of_left.of[lane] += a * a;
+    of_right.of[lane] += b * b;
+    left_sizes.of[lane] = left_sizes.of[lane] > fabs(l) ? left_sizes.of[lane] : fabs(l);
+    right_sizes.of[lane] = right_sizes.of[lane] > fabs(r) ? right_sizes.of[lane] : fabs(r);
   });
+  const double products = of_products.sum(), product_squares = of_product_squares.sum();
+  const double left_squares = of_left.sum(), right_squares = of_right.sum();
+  const double left_largest = left_sizes.largest(), right_largest = right_sizes.largest();
   ScoreElement e =
       normalised(products, left_squares, right_squares, n, zero_rule(left_squares, left_largest, n),
                  zero_rule(right_squares, right_largest, n));
