@@ -231,7 +231,8 @@ def run(argv: Sequence[str]) -> int:
     library = Library()
     key = library.machine(options.device)["machine_key"]
     here, absent = usable([one for one in rivals if one.device == options.device.partition(":")[0]])
-    timed_by, timer, wait = timers(options.device, options.timer) if here else ("", one_by_one(call_seconds), lambda: None)
+    nothing = ("", one_by_one(call_seconds), lambda: None)
+    timed_by, timer, wait = timers(options.device, options.timer) if here else nothing
     problems = truth.problems(kinds)
     known = {"machine_key": key, "timed_by": timed_by, "rounds": options.rounds, "seed": options.seed}
     known["absent"] = {one.name: {"reason": why, "install": one.install} for one, why in absent}
