@@ -42,18 +42,18 @@ LONGEST_US = {"cuda": 300.0, "cpu": 2e3}  # each process verifies each point, wh
 TIMEOUT_S = 120.0
 TIMED = Preset(repetitions=3, min_time_s=0.01, max_predicted_s=Limits(cpu=60, cuda=60))
 NAMES = ("before", "after")
-Place = tuple[str, Problem, str]  # variant, problem, params
+Place = tuple[str, Problem, str, str]  # variant, problem, params, precision
 Point = tuple[Unit, str]  # with one of its parameters
 Measure = Callable[[int, Sequence[Point], str], list[Row]]  # with build 0 or 1, points, and the name of the process
 
 
 def places_of(rows: Iterable[Row], backend: str) -> set[Place]:
     """The points of published rows whose median time is at most LONGEST_US."""
-    plain = (row for row in rows if (row["precision"], row["input"], row["backend"]) == ("fp32", "uniform", backend))
-    medians = store.medians(plain, ("variant", "params", *PROBLEM))
+    plain = (row for row in rows if (row["input"], row["backend"]) == ("uniform", backend))
+    medians = store.medians(plain, ("variant", "params", "precision", *PROBLEM))
     return {
-        (variant, Problem.of_cells(*cells), params)
-        for (variant, params, *cells), us in medians.items()
+        (variant, Problem.of_cells(*cells), params, precision)
+        for (variant, params, precision, *cells), us in medians.items()
         if us <= LONGEST_US[backend]
     }
 
@@ -68,17 +68,17 @@ def choose(places: Iterable[Place], variants: dict[str, Variant], count: int) ->
     known = [place for place in places if place[0] in variants and place[2] in variants[place[0]].points]
     met: Counter[tuple[str, str]] = Counter()
     turns = []
-    for variant, problem, params in sorted(known, key=lambda one: order(one[0], one[1].id, one[2])):
+    for variant, problem, params, precision in sorted(known, key=lambda one: order(one[0], one[1].id, *one[2:])):
         group = (variant, problem.form)
-        turns.append((met[group], order(group), variant, problem, params))
+        turns.append((met[group], order(group), variant, problem, params, precision))
         met[group] += 1
     chosen = sorted(turns, key=lambda one: one[:2])[:count]
-    return [(_unit(variants[variant], problem, params), params) for *_, variant, problem, params in chosen]
+    return [(_unit(variants[one[2]], *one[3:]), one[4]) for one in chosen]
 
 
-def _unit(variant: Variant, problem: Problem, params: str) -> Unit:
+def _unit(variant: Variant, problem: Problem, params: str, precision: str) -> Unit:
     mode = "graph" if variant.backend == "cuda" and "graph" in variant.modes else "stream"
-    return Unit("builds", problem, variant, "fp32", mode, "uniform", (params,))
+    return Unit("builds", problem, variant, precision, mode, "uniform", (params,))
 
 
 def measured(bench: Bench, facts: dict[str, Any], points: Sequence[Point], process: str) -> list[Row]:

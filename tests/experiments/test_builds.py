@@ -16,7 +16,12 @@ def variant(name: str, modes: tuple[str, ...] = ("stream", "graph")) -> Variant:
 PROBLEMS = [
     Problem(form, (size, size), (size, size), 1, 1, "full") for form in ("one-to-one", "n-to-m") for size in (8, 16, 32)
 ]
-PLACES = [(name, problem, f"a={i}") for name in "uvw" for problem in PROBLEMS for i in (1, 2, 3, 4)]
+PLACES = [
+    (name, problem, f"a={i}", "tf32" if name == "v" else "fp32")
+    for name in "uvw"
+    for problem in PROBLEMS
+    for i in (1, 2, 3, 4)
+]
 
 
 def chosen(places, count=14):
@@ -32,6 +37,7 @@ def test_points_are_spread_and_always_the_same():
         (name, form) for name in "uvw" for form in ("one-to-one", "n-to-m")
     }
     assert all(params != "a=4" for _, params in chosen(PLACES, 1000)), "a point that a build lacks"
+    assert {(unit.variant.id == "v", unit.precision) for unit, _ in points} == {(True, "tf32"), (False, "fp32")}
     assert {(unit.variant.id == "w", unit.mode) for unit, _ in points} == {(True, "stream"), (False, "graph")}
 
 
