@@ -205,6 +205,8 @@ def _timing(preset: Preset) -> list[str]:
     repeated = ["--repetitions", str(preset.repetitions), "--min-time", str(preset.min_time_s)]
     if preset.noise is not None and preset.max_time_s is not None:
         repeated += ["--noise", str(preset.noise), "--max-time", str(preset.max_time_s)]
+    if preset.brief:
+        repeated.append("--brief")
     return ["--seed", str(SEED), *repeated, "--records", "-"]
 
 

@@ -26,6 +26,8 @@ EXTRA_LAUNCHES = 5
 INPUTS = 3
 PLANS = 3
 PHASE_LAUNCHES = 5
+# A brief point has one kind of input, one plan, no phases, and a launch for the batch size alone.
+BRIEF_LAUNCHES = 1
 TIMEOUT_FACTOR = 20
 LONGEST_TIMEOUT_S = 1e6  # system calls that wait accept at most some weeks
 
@@ -141,16 +143,16 @@ class Predictor:
         work = work_of(problem, unit.variant.algorithm_class)
         near = _nearest(list(self._of(unit, params).values()), problem.form, work)
         plan = near.plan_s if near else float(self._rate(unit.variant).plan_s)
-        phases = 0.0
-        if unit.variant.algorithm_class == "fft":
+        brief, phases = self._preset.brief, 0.0
+        if unit.variant.algorithm_class == "fft" and not brief:
             phases = min(PHASE_LAUNCHES * launch, max(launch, 1.0))
         outputs = problem.pairs * math.prod(problem.output)
         repetition = max(launch, AIM * self._preset.min_time_s)
         return (
-            check.point_s
-            + INPUTS * outputs / check.output_per_s
-            + PLANS * plan
-            + EXTRA_LAUNCHES * launch
+            check.point_s / (INPUTS if brief else 1)
+            + self._inputs * outputs / check.output_per_s
+            + (1 if brief else PLANS) * plan
+            + (BRIEF_LAUNCHES if brief else EXTRA_LAUNCHES) * launch
             + phases
             + ((1 if self.is_long(unit, params) else self._preset.repetitions) + 0.5) * repetition
             + (unit.energy_s if self._backend == "cuda" else 0)  # nothing counts a CPU's
@@ -177,10 +179,16 @@ class Predictor:
             shared[unit.reference] = max(shared.get(unit.reference, 0.0), max(times) * self._reference_s(unit.problem))
         return points + sum(shared.values()) + processes * float(self._rates.verification[self._backend].process_s)
 
+    @property
+    def _inputs(self) -> int:
+        return 1 if self._preset.brief else INPUTS
+
     def _reference_s(self, problem: Problem) -> float:
         check = self._rates.verification[self._backend]
         by_definition = problem.fmas <= check.definition_limit_fma
-        return INPUTS * float(problem.fmas / check.fma_per_s if by_definition else problem.fft_work / check.fft_per_s)
+        return self._inputs * float(
+            problem.fmas / check.fma_per_s if by_definition else problem.fft_work / check.fft_per_s
+        )
 
     def timeout_s(self, unit: Unit, params: str) -> float:
         """Seconds after which a point is ended: a multiple of its prediction with references."""

@@ -128,6 +128,7 @@ class Preset(Base):
     borrow: StrictBool = False  # use the best points of published sets where this machine has no rows
     whole_figures: StrictBool = False  # points that a figure of a paper or a claim needs have no limit
     processes: StrictInt = 1  # that measure each point of a block, for the stage final
+    brief: StrictBool = False  # one plan and one verification of a point, for choosing alone
     block_s: Number | None = None  # predicted seconds of a block; the preset has the stages select and final
 
 

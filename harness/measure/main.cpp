@@ -184,7 +184,8 @@ void add_points(const Options& options, int number, Device& device, std::vector<
                                  parse_mode(options.mode),
                                  parse_input_kind(options.input),
                                  options.seed,
-                                 options.energy_time};
+                                 options.energy_time,
+                                 options.brief};
       points.push_back(
           {std::make_unique<Point>(request, device), number,
            Stopping(std::max(options.repetitions, 1), options.noise, options.max_time)});
@@ -374,6 +375,9 @@ int run(int argc, char** argv) {
                  "0.005, or --max-time is over; the record names the condition as 'stopped'");
   app.add_option("--max-time", options.max_time,
                  "with --noise: seconds that the measurements of a point take, at most");
+  app.add_flag("--brief", options.brief,
+               "of each point one plan and one verification, of the outputs that were timed; no "
+               "phases, transfers or calls in turn: enough to choose among points");
   app.add_option("--energy-time", options.energy_time,
                  "seconds for which energy is counted, at least; 0, the default: it is not");
   app.add_option("--points", options.points,

@@ -161,11 +161,16 @@ Outcome Point::prepare() {
     memory_->call = memory_->operands.call(memory_->out.data(), device_);
     plan.workspace = memory_->workspace.get();
     measure_plans(plan);
-    for (const InputKind kind : inputs()) {
-      if (!verify(kind)) return;
+    if (request_.brief) {
+      memory_->truth->set_round(0);
+      fill(request_.input);
+    } else {
+      for (const InputKind kind : inputs()) {
+        if (!verify(kind)) return;
+      }
+      measure_phases();
+      measure_transfers();
     }
-    measure_phases();
-    measure_transfers();
     const Seconds once = sample(1).seconds;
     batch_ = std::clamp<Index>(static_cast<Index>(device_.shortest_batch() / std::max(once, 1e-9)),
                                1, 10000);
@@ -181,8 +186,9 @@ Outcome Point::prepare() {
 // The last plan is kept.
 void Point::measure_plans(PlanRequest plan) {
   std::vector<double> load_times;
+  const std::size_t least = request_.brief ? 1 : kLongPlans, most = request_.brief ? 1 : kPlans;
   for (double spent = 0;
-       plans_us_.size() < kLongPlans || (plans_us_.size() < kPlans && spent < kPlansTime_us);
+       plans_us_.size() < least || (plans_us_.size() < most && spent < kPlansTime_us);
        spent += plans_us_.back()) {
     memory_->plan.reset();
     plans_us_.push_back(microseconds([&] {
@@ -212,11 +218,15 @@ std::vector<InputKind> Point::inputs() const {
   return kinds;
 }
 
+void Point::fill(InputKind kind) {
+  memory_->truth->fill(kind, memory_->operands.left(), memory_->operands.right());
+}
+
 bool Point::verify(InputKind kind) {
   const Index rounds = kind == InputKind::sparse ? sparse_rounds(request_.problem) : 1;
   for (Index round = 0; round < rounds; ++round) {
     memory_->truth->set_round(round);
-    memory_->truth->fill(kind, memory_->operands.left(), memory_->operands.right());
+    fill(kind);
     device_.fill(memory_->out.data(), kPoison, memory_->out.bytes);
     run_once();
     if (!check_output(kind, "")) return false;
@@ -331,7 +341,11 @@ void Point::finish(std::vector<Repetition> repetitions, std::string_view stopped
     const Mode launches = gated ? Mode::stream : Mode::paper;
     if (const auto launch = device_.empty_launch(launches)) launch_us_ = *launch * 1e6;
     if (!check_output(request_.input, " after the timed loop")) return;
-    if (!check_calls_in_turn()) return;
+    if (request_.brief) {
+      overlap_checked_ = "no: brief";
+    } else if (!check_calls_in_turn()) {
+      return;
+    }
     for (const Repetition& repetition : repetitions_) {
       const std::string impossible =
           roofline_guard(request_.problem, request_.precision, request_.variant->algorithm_class,

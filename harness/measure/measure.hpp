@@ -32,6 +32,9 @@ struct PointRequest {
   InputKind input = InputKind::uniform;
   std::uint64_t seed = 1;
   Seconds energy_time = 0;  // energy is counted for at least this long; 0: not at all
+  // One plan, no phases, transfers or calls in turn, and one verification: of the outputs of the
+  // timed loop. Enough to choose among points, whose choice is then measured without it.
+  bool brief = false;
 };
 
 class Point {
@@ -67,6 +70,7 @@ class Point {
  private:
   struct Memory;
   std::vector<InputKind> inputs() const;
+  void fill(InputKind kind);
   bool verify(InputKind kind);
   bool check_output(InputKind kind, const std::string& when);
   bool check_calls_in_turn();

@@ -14,7 +14,7 @@ inline constexpr double kLongestMeasurement = 86400;  // seconds
 
 struct Options {
   std::string list;
-  bool machine = false, ceilings = false;
+  bool machine = false, ceilings = false, brief = false;
   std::string device = "cpu";
   std::vector<std::string> variants;
   std::vector<std::string> params;

@@ -5,9 +5,18 @@ from collections import defaultdict
 
 import pytest
 
-from experiments.driver import run, store
+from experiments.driver import run, schema, store
 
 FINAL, SELECT = "evaluation", "select"
+
+
+def test_stage_select_alone_is_brief(driver):
+    assert [name for name, one in schema.load_presets().items() if one.brief] == [SELECT]
+    driver.edit("presets.toml", "[select]\n", "[select]\nbrief = true\n")
+    driver.stages(1000)
+    assert driver.run(preset=FINAL) == 0
+    found = {"--brief" in words for words in driver.calls()}
+    assert found == {True, False}
 
 
 @pytest.fixture

@@ -56,6 +56,17 @@ def test_shipped_rates_and_threads():
     assert made.launch_s(unit(64, FFT), "threads=all") == pytest.approx(1e-6 + work / 4e8)
 
 
+def test_a_brief_point_is_verified_once_and_launched_less():
+    one = unit(100)
+    full, brief = (
+        Predictor(RATES, {"cores": 4}, "cpu", PRESET.model_copy(update={"brief": it}), "select") for it in (False, True)
+    )
+    launch, outputs = full.launch_s(one, ""), 199 * 199
+    saved = full.point_s(one, "") - brief.point_s(one, "")
+    assert saved == pytest.approx(4 * launch + 2 * outputs / 1e8 + 0.001 * 2 / 3)
+    assert full.unit_s(one, [""]) - brief.unit_s(one, [""]) - saved == pytest.approx(2 * one.problem.fmas / 1e9)
+
+
 def test_rows_scale_with_the_work_of_their_class():
     made = predictor()
     made.learn([measured(100, 1e6), measured(64, 1e5, FFT, params="threads=1")])

@@ -135,6 +135,25 @@ Point point_of(const char* id, const Problem& problem, Device& device,
                device);
 }
 
+// Faults that show in a second output or with other inputs in turn alone.
+const std::set<std::string> kInTurn = {"broken_late_write", "broken_first_inputs",
+                                       "broken_beside_second"};
+
+// A fault that is there in the outputs of the timed loop is found where nothing else is verified.
+TEST(Brief, FaultsOfTheTimedOutputsAreFound) {
+  const Problem problem = parse_problem("one-to-many/5x7/12x9/1:3/sy:-3..8,sx:-4..5");
+  for (const Fault& fault : kFaults) {
+    Point point({&find_variant(fault.id), Params{}, Precision::fp32, problem, Mode::stream,
+                 InputKind::uniform, 1, 0, true},
+                cpu());
+    const bool shows_here = kInTurn.count(fault.id) == 0;
+    EXPECT_EQ(live(point) != Outcome::passed, shows_here) << fault.id << ": " << point.reason();
+    if (shows_here) {
+      EXPECT_EQ(point.record()["repetitions"].size(), 0u) << "no time without a check";
+    }
+  }
+}
+
 class Negative : public testing::TestWithParam<Fault> {};
 
 TEST_P(Negative, IsFoundInEveryForm) {
