@@ -150,7 +150,7 @@ class Block:
 
 def measure(
     library: Any, device: str, here: Sequence[tuple[Rival, Any, str]], problems: Sequence[tuple[str, Problem]],
-    timer: Timer, wait: Any, rounds: int, duration: float, seed: int = 1, done: Callable[[list[Block]], Any] = print,
+    timer: Timer, wait: Any, rounds: int, duration: float, seed: int = 1, done: Callable[[list[Block]], Any] = lambda _: None,
 ) -> list[Row]:  # fmt: skip
     """The rows of all problems. `done` gets the blocks so far after each of them."""
     auto, shuffle, blocks = Auto(library, device), random.Random(seed), list[Block]()
