@@ -73,7 +73,10 @@ def choose(places: Iterable[Place], variants: dict[str, Variant], count: int) ->
         turns.append((met[group], order(group), variant, problem, params, precision))
         met[group] += 1
     chosen = sorted(turns, key=lambda one: one[:2])[:count]
-    return [(_unit(variants[one[2]], *one[3:]), one[4]) for one in chosen]
+    return [
+        (_unit(variants[variant], problem, params, precision), params)
+        for *_, variant, problem, params, precision in chosen
+    ]
 
 
 def _unit(variant: Variant, problem: Problem, params: str, precision: str) -> Unit:

@@ -74,6 +74,11 @@ XCORR_HD void each_run(const Problem& q, Index sy, Index sx, F&& f) {
   }
 }
 
+// Whether masks let the product of a left and a right element count.
+XCORR_HD inline bool counts(const ScorePair& m, Index l, Index r) {
+  return (!m.left_mask || m.left_mask[l]) && (!m.right_mask || m.right_mask[r]);
+}
+
 // Calls f(l, r, lane) for each product of one output, and returns their number. Sums have a lane for every fourth product,
 // since an addition waits for the one before it; where there are masks, and on a GPU, all products are in lane 0.
 #ifdef __CUDA_ARCH__
@@ -89,8 +94,7 @@ XCORR_HD double each_product_of_lane(const Problem& q, const ScorePair& m, Index
     Index i = 0;
     if (m.left_mask || m.right_mask) {
       for (; i < count; ++i) {
-        if (m.left_mask && !m.left_mask[l + i]) continue;
-        if (m.right_mask && !m.right_mask[r + i]) continue;
+        if (!counts(m, l + i, r + i)) continue;
         f(m.left[l + i], m.right[r + i], 0);
         number += 1;
       }
@@ -106,16 +110,10 @@ XCORR_HD double each_product_of_lane(const Problem& q, const ScorePair& m, Index
   });
   return number;
 }
-// The same without lanes.
+// Calls f(l, r) for each product of one output.
 template <typename F>
 XCORR_HD void each_product(const Problem& q, const ScorePair& m, Index sy, Index sx, F&& f) {
-  each_run(q, sy, sx, [&](Index l, Index r, Index count) {
-    for (Index i = 0; i < count; ++i) {
-      if (m.left_mask && !m.left_mask[l + i]) continue;
-      if (m.right_mask && !m.right_mask[r + i]) continue;
-      f(m.left[l + i], m.right[r + i]);
-    }
-  });
+  each_product_of_lane(q, m, sy, sx, [&](double l, double r, int /*lane*/) { f(l, r); });
 }
 
 // The factors of the first product of one output, where there is one.
@@ -124,8 +122,7 @@ XCORR_HD inline void find_first_product(const Problem& q, const ScorePair& m, In
   bool found = false;
   each_run(q, sy, sx, [&](Index l, Index r, Index count) {
     for (Index i = 0; !found && i < count; ++i) {
-      if (m.left_mask && !m.left_mask[l + i]) continue;
-      if (m.right_mask && !m.right_mask[r + i]) continue;
+      if (!counts(m, l + i, r + i)) continue;
       left = m.left[l + i];
       right = m.right[r + i];
       found = true;

@@ -81,7 +81,6 @@ TEST(FieldTruth, SquaresAboutAMeanThatAnOutlierMovedPass) {
   }
 }
 
-// Masks and the least overlap leave one or two scores of a window of 36.
 // What variants for templates may do: the template has norm 1, and the frame is read less a pivot that is up to 64 norms of
 // the window away from its mean. A random problem on an H200 met such a window of three elements.
 TEST(FieldTruth, FewElementsFarFromAPivotPass) {
@@ -116,6 +115,7 @@ TEST(FieldTruth, FewElementsFarFromAPivotPass) {
   }
 }
 
+// Masks and the least overlap leave one or two scores of a window of 36.
 TEST(FieldTruth, FewScoresOfAWindowMayLoseMoreThanTheirAverage) {
   const Problem problem =
       parse_problem("one-to-many/32x92/42x92/1:40/sy:-31..-14,sx:-91..-90/score=zncc:1/masks=both");

@@ -130,9 +130,10 @@ std::regex expected(const std::string& reason, const Problem& q,
 }
 
 Point point_of(const char* id, const Problem& problem, Device& device,
-               InputKind input = InputKind::uniform) {
-  return Point({&find_variant(id), Params{}, Precision::fp32, problem, Mode::stream, input},
-               device);
+               InputKind input = InputKind::uniform, bool brief = false) {
+  return Point(
+      {&find_variant(id), Params{}, Precision::fp32, problem, Mode::stream, input, 1, 0, brief},
+      device);
 }
 
 // Faults that show in a second output or with other inputs in turn alone.
@@ -143,9 +144,7 @@ const std::set<std::string> kInTurn = {"broken_late_write", "broken_first_inputs
 TEST(Brief, FaultsOfTheTimedOutputsAreFound) {
   const Problem problem = parse_problem("one-to-many/5x7/12x9/1:3/sy:-3..8,sx:-4..5");
   for (const Fault& fault : kFaults) {
-    Point point({&find_variant(fault.id), Params{}, Precision::fp32, problem, Mode::stream,
-                 InputKind::uniform, 1, 0, true},
-                cpu());
+    Point point = point_of(fault.id, problem, cpu(), InputKind::uniform, true);
     const bool shows_here = kInTurn.count(fault.id) == 0;
     EXPECT_EQ(live(point) != Outcome::passed, shows_here) << fault.id << ": " << point.reason();
     if (shows_here) {
