@@ -63,22 +63,21 @@ class Evaluation:
         return [row for row in rows if counts(row)]
 
     def to_select(self, rows: Sequence[Row], number: int, guess: bool = False) -> list[Unit]:
-        """The units with the points that lack samples of a round of stage select. With `guess` a point without a time has its
-        predicted one."""
+        """The units with the points that lack samples of a round of stage select: of the first round those with short launches, of
+        the second all that are promising, of the third the survivors. With `guess` a point without a time has its predicted one."""
         times = stages.times_of(rows)
         bad = {store.key_of(row) for row in rows if row["outcome"] != "passed"}
         predictor, found = self.predictors[SELECT], []
         for unit in self.selecting:
             groups = groups_of(unit, self.shown)
             known = {one: predictor.known_s(unit, one) for one in unit.params}
-            wanted = stages.candidates(groups, known)
-            samples = times.get(stages.cell_of(unit), {})
+            predicted = {one: predictor.launch_s(unit, one) for one in stages.candidates(groups, known)}
+            wanted = {one for one, launch in predicted.items() if launch <= stages.SHORT_S}
             if number:
-                timed = (
-                    {one: samples.get(one) or [1e6 * predictor.launch_s(unit, one)] for one in wanted}
-                    if guess
-                    else samples
-                )
+                wanted = stages.promising(groups, predicted)
+            samples = times.get(stages.cell_of(unit), {})
+            if number == len(stages.ROUNDS) - 1:
+                timed = {one: samples.get(one) or [1e6 * predicted[one]] for one in wanted} if guess else samples
                 wanted &= stages.survivors([[one for one in group if one in wanted] for group in groups], timed)
             keys = {one: unit.key(one, SELECT) for one in wanted}
             lacking = {
@@ -132,9 +131,8 @@ class Evaluation:
         predictors, limit = self.predictors, self.presets[self.name].block_s
         seconds = [sum(predictors[SELECT].series_s(group) for units in rounds for group in self._groups(units))]
         seconds.append(sum(map(predictors[self.name].series_s, final)))
-        points = [
-            sum(len(unit.params) for unit in units) for units in (rounds[0], [one for block in final for one in block])
-        ]
+        chosen = [one for block in final for one in block]
+        points = [sum(len(unit.params) for unit in units) for units in (rounds[1], chosen)]
         lines: list[list[Any]] = [
             ["select", points[0], "", seconds[0] / 60],
             ["final", points[1], len(final), seconds[1] / 60],

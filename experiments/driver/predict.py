@@ -18,16 +18,19 @@ from xcorr.choice.speeds import work_of
 from xcorr.native.variants import Variant
 from xcorr.problem import Problem
 
-# Parts of a point besides its repetitions: a launch for each kind of input, one for the batch size, one for the final check, about
-# half a repetition to find the iteration count (Google Benchmark aims at 1.4 times the minimum time), three plans, and for FFT-based
-# variants five launches with phases, or fewer where they take more than a second.
-AIM = 1.4
+# Parts of a point besides its repetitions: a launch for each kind of input, one for the batch size, one for the final check, a
+# search for the number of calls that fit into the queue of a GPU (as long as two batches), ten plans, or three where they take long, and for
+# FFT-based variants five launches with phases, or fewer where they take more than a second. A sample of short launches is a quarter
+# longer than the minimum time, and the host takes about half of that to enqueue them.
+AIM = 1.25
+ENQUEUED = 1.5
+BATCH_S = 0.002
+SEARCHED = 2
 EXTRA_LAUNCHES = 5
 INPUTS = 3
-PLANS = 3
+MANY_PLANS, MANY_PLANS_S, PLANS = 10, 0.5, 3
 PHASE_LAUNCHES = 5
-# A brief point has one kind of input, one plan, no phases, and a launch for the batch size alone.
-BRIEF_LAUNCHES = 1
+# A brief point has one kind of input, one plan and no phases. Its first launch, where it is long, is its first sample.
 TIMEOUT_FACTOR = 20
 LONGEST_TIMEOUT_S = 1e6  # system calls that wait accept at most some weeks
 
@@ -133,8 +136,9 @@ class Predictor:
         selects = f"preset {self._preset_name} selects up to {limit:g} s on {self._backend}"
         return f"predicted {of_point:.3g} s {what}, {selects}"
 
-    def point_s(self, unit: Unit, params: str) -> float:
-        """Predicted seconds of a point without the references, which its process computes once."""
+    def point_s(self, unit: Unit, params: str, brief: bool | None = None) -> float:
+        """Predicted seconds of a point without the references, which its process computes once. `brief`: as the preset, and for a
+        long point."""
         check = self._rates.verification[self._backend]
         if unit.variant.backend != self._backend:
             return float(check.point_s)
@@ -143,20 +147,29 @@ class Predictor:
         work = work_of(problem, unit.variant.algorithm_class)
         near = _nearest(list(self._of(unit, params).values()), problem.form, work)
         plan = near.plan_s if near else float(self._rate(unit.variant).plan_s)
-        brief, phases = self._preset.brief, 0.0
+        long, phases = self.is_long(unit, params), 0.0
+        if brief is None:
+            brief = self._preset.brief or long
         if unit.variant.algorithm_class == "fft" and not brief:
             phases = min(PHASE_LAUNCHES * launch, max(launch, 1.0))
         outputs = problem.pairs * math.prod(problem.output)
-        repetition = max(launch, AIM * self._preset.min_time_s)
+        sample = max(launch, ENQUEUED * AIM * self._preset.min_time_s)
+        samples = 1 if long else self._preset.repetitions
+        kinds = 1 if brief else INPUTS
         return (
-            check.point_s / (INPUTS if brief else 1)
-            + self._inputs * outputs / check.output_per_s
-            + (1 if brief else PLANS) * plan
-            + (BRIEF_LAUNCHES if brief else EXTRA_LAUNCHES) * launch
+            check.point_s * kinds / INPUTS
+            + kinds * outputs / check.output_per_s
+            + (plan if brief else min(MANY_PLANS * plan, max(PLANS * plan, MANY_PLANS_S)))
+            + (0 if brief else EXTRA_LAUNCHES * launch)
             + phases
-            + ((1 if self.is_long(unit, params) else self._preset.repetitions) + 0.5) * repetition
+            + samples * sample
+            + self._search_s(launch)
             + (unit.energy_s if self._backend == "cuda" else 0)  # nothing counts a CPU's
         )
+
+    def _search_s(self, launch: float) -> float:
+        batch = min(self._preset.min_time_s, BATCH_S)
+        return ENQUEUED * SEARCHED * batch if self._backend == "cuda" and launch < batch / 2 else 0.0
 
     def unit_s(self, unit: Unit, params: Sequence[str], shared_by: int = 1) -> float:
         """Predicted seconds of these parameters, with their part of a process for `shared_by` units; 0 for none."""
@@ -170,23 +183,22 @@ class Predictor:
 
     def series_s(self, units: Iterable[Unit]) -> float:
         """Predicted seconds of a group of units with preset.processes processes, each with all points (long and drawn ones in one
-        of them only). A process computes the references once for the points that share them (`Unit.reference`)."""
+        of them only, and in all but the first one briefly). A process computes the references once for the points that share them
+        (`Unit.reference`)."""
         processes, points = self._preset.processes, 0.0
         shared: dict[Any, float] = {}
         for unit in units:
-            times = [1 if one in unit.drawn or self.is_long(unit, one) else processes for one in unit.params]
-            points += sum(number * self.point_s(unit, one) for number, one in zip(times, unit.params))
-            shared[unit.reference] = max(shared.get(unit.reference, 0.0), max(times) * self._reference_s(unit.problem))
+            again = [0 if one in unit.drawn or self.is_long(unit, one) else processes - 1 for one in unit.params]
+            points += sum(self.point_s(unit, one) for one in unit.params)
+            points += sum(number * self.point_s(unit, one, brief=True) for number, one in zip(again, unit.params))
+            references = self._reference_s(unit.problem) * (1 + max(again) / INPUTS)
+            shared[unit.reference] = max(shared.get(unit.reference, 0.0), references)
         return points + sum(shared.values()) + processes * float(self._rates.verification[self._backend].process_s)
-
-    @property
-    def _inputs(self) -> int:
-        return 1 if self._preset.brief else INPUTS
 
     def _reference_s(self, problem: Problem) -> float:
         check = self._rates.verification[self._backend]
         by_definition = problem.fmas <= check.definition_limit_fma
-        return self._inputs * float(
+        return (1 if self._preset.brief else INPUTS) * float(
             problem.fmas / check.fma_per_s if by_definition else problem.fft_work / check.fft_per_s
         )
 

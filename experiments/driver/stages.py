@@ -1,6 +1,7 @@
 """The two stages of an evaluation, as rules.
 
-Stage `select` finds the fastest point of each group of points (shown.groups_of) of a variant on a problem, shortly. Stage `final`
+Stage `select` finds the fastest point of each group of points (shown.groups_of) of a variant on a problem, shortly. It measures
+points with short launches first. From these the long launches are predicted, of which hopeless ones are left out. Stage `final`
 measures the points that were found, and all that are close to the fastest of their problem, in one block: a series of processes
 on one card.
 """
@@ -16,7 +17,13 @@ from experiments.driver.points import Unit
 from experiments.driver.predict import Predictor
 from experiments.driver.shown import Shown, groups_of, needed
 
-ROUNDS = (1, 2)  # samples that the rounds of stage select add
+ROUNDS = (
+    1,
+    1,
+    2,
+)  # samples that the rounds of stage select add: to points with short launches, with long ones, to survivors
+SHORT_S = 0.002  # predicted launch of a point that is measured before the others
+HOPELESS = 4.0  # times the shortest predicted launch of a group: beyond it a long launch is not measured
 FAR = 1.5  # times the fastest: beyond it a point of a group cannot win, and a contender is none
 CLOSE = 1.1  # times the fastest: below it one sample says nothing
 KNOWN = 1.6  # times the fastest: beyond it by rows of this architecture, a point is not measured at all
@@ -68,6 +75,16 @@ def candidates(groups: Groups, known_s: Mapping[str, float | None]) -> set[str]:
         times = [time for one in group if (time := known_s.get(one)) is not None]
         limit = KNOWN * min(times, default=0.0)
         found.update(one for one in group if (time := known_s.get(one)) is None or time <= limit)
+    return found
+
+
+def promising(groups: Groups, predicted_s: Mapping[str, float]) -> set[str]:
+    """The points of a unit that stage select measures, by predictions from what is measured: those with a short launch, and those
+    that are no more than HOPELESS times as slow as the fastest of one of their groups."""
+    found = {one for one, time in predicted_s.items() if time <= SHORT_S}
+    for group in groups:
+        limit = HOPELESS * min((predicted_s[one] for one in group if one in predicted_s), default=0.0)
+        found.update(one for one in group if predicted_s.get(one, INFINITE) <= limit)
     return found
 
 

@@ -28,6 +28,7 @@ Verdicts = dict[str, tuple[str, str]]  # outcome and reason of points of a unit 
 # Reasons of points that passed and have fewer samples than others.
 TIMED_ONCE = "timed once: a launch is predicted to take longer than the preset's limit"
 ONE_PROCESS = "timed by one process: others of this problem are more than 1.5 times as fast"
+OF_PLANS = ("plan_us", "plan_low_us", "plan_high_us", "plans")  # of the first process of a block: one plan is no sample
 UNMEASURED = {"repetition": 0, "iterations": 0}  # cells of the only row of a point without times
 
 
@@ -247,7 +248,11 @@ class Sweep:
         ended = Ended("")
         timeout_s = self.predictor.timeout_s
         place = asked[0][0]
-        preset = self.preset.model_copy(update={"repetitions": 1}) if asked[0] in self._long else self.preset
+        preset = self.preset
+        if asked[0] in self._long:
+            preset = preset.model_copy(update={"repetitions": 1, "brief": True})
+        elif self._block.get("process"):  # the first one has verified the points with all inputs
+            preset = preset.model_copy(update={"brief": True})
         if not self._block and all(job[0] == place for job in asked):
             params = [one for _, one in asked]
             events = self.bench.measure(group[place], params, preset, partial(timeout_s, group[place]))
@@ -277,6 +282,8 @@ class Sweep:
             raise UserError(f"{unit.name}: xcorr-bench {wrong}; build again")
         outcome, reason = verdict_of(fields)
         found = {name: fields[name] for name in RECORDED if name in fields}
+        if self._block.get("process"):
+            found = {name: value for name, value in found.items() if name not in OF_PLANS}
         cells = {**legible(found), "outcome": outcome, "reason": reason}
         repetitions: list[dict[str, Any]] = [UNMEASURED]
         if outcome == "passed":

@@ -179,9 +179,14 @@ class Cuda : public Device {
   std::optional<double> energy_uj() override { return nvml_.energy_uj(); }
 
   Timed sample(const std::function<void()>& compute, Index count, Mode mode, Pace& pace) override {
-    if (!gate_) gate_.emplace(properties_.multiProcessorCount, stream_.get());
+    if (!gate_) {
+      gate_.emplace(properties_.multiProcessorCount, stream_.get());
+      launch_empty(stream_.get());  // CUDA loads a kernel with its first launch
+      synchronize();
+      queue_ = search(*gate_, [&] { launch_empty(stream_.get()); }, kMostLaunches);
+    }
     if (mode == Mode::stream) {
-      const Timed timed = time_gated(*gate_, compute, count, pace);
+      const Timed timed = time_gated(*gate_, compute, count, pace, queue_);
       if (!pace.by_host) return timed;
     }
     SmClock& clock = gate_->clock();
@@ -197,13 +202,16 @@ class Cuda : public Device {
   }
 
   std::optional<Seconds> empty_launch(Mode mode) override {
+    if (mode == Mode::stream && launch_time_) return launch_time_;
     constexpr Index kLaunches = 400;
     const std::function<void()> launch = [&] { launch_empty(stream_.get()); };
     launch();  // CUDA loads a kernel with its first launch
     synchronize();
     Pace pace;
     const auto batch = [&] { return sample(launch, kLaunches, mode, pace).seconds; };
-    return std::min({batch(), batch(), batch()}) / static_cast<double>(kLaunches);
+    const Seconds once = std::min({batch(), batch(), batch()}) / static_cast<double>(kLaunches);
+    if (mode == Mode::stream && !pace.by_host) launch_time_ = once;
+    return once;
   }
 
   Seconds shortest_batch() const override { return 2e-3; }  // event resolution: half a microsecond
@@ -214,7 +222,7 @@ class Cuda : public Device {
       CudaMarks marks(stream_.get());
       compute(marks);
     });
-    const int repetitions = once < 0.1 ? kRepetitions : 1;
+    const int repetitions = once < 0.01 ? kRepetitions : 1;
     std::vector<CudaMarks> all;
     // For short phases a spinning kernel holds the stream until all calls are enqueued, so that no
     // event waits for the host.
@@ -331,7 +339,9 @@ class Cuda : public Device {
   Nvml nvml_;
   cudaDeviceProp properties_{};
   CudaStream stream_;
-  std::optional<CudaGate> gate_;  // with the first sample: a session has none
+  std::optional<CudaGate> gate_;        // with the first sample: a session has none
+  Index queue_ = 0;                     // launches that the queue of the stream holds
+  std::optional<Seconds> launch_time_;  // of an empty launch behind a gate: the device's own
   Buffer flush_;
 };
 

@@ -32,31 +32,47 @@ inline constexpr Seconds kHoldTime = 200e-3;
 // Times that a single call may find its gate open before it counts as one that waits for itself.
 inline constexpr int kTries = 3;
 
+// More launches than the queue of any device holds.
+inline constexpr Index kMostLaunches = 65536;
+
+struct GatedPart {
+  Index held;  // calls that were enqueued while the gate was closed
+  Timed timed;
+};
+
+// `calls` calls of `compute` behind one gate.
+inline GatedPart time_part(Gate& gate, const std::function<void()>& compute, Index calls,
+                           Seconds longest) {
+  gate.close(longest);
+  Index held = 0;
+  for (; held < calls; ++held) {
+    compute();
+    if (gate.let_go()) break;
+  }
+  const Timed timed = gate.open();
+  return {gate.let_go() ? std::min(held, calls - 1) : calls, timed};
+}
+
+// How many of `calls` calls are enqueued while the gate is closed.
+inline Index search(Gate& gate, const std::function<void()>& compute, Index calls) {
+  Index held = 0;
+  for (int i = 0; i < kSearches && held < calls; ++i) {
+    held = std::max(held, time_part(gate, compute, calls, kSeekTime).held);
+  }
+  return held;
+}
+
 // Time of `count` calls of `compute` in parts, each behind a closed gate. A part takes at most half
 // of the queue: of calls that fit, at most half are enqueued at once. A part whose gate lets go
 // early is not counted and measured again, with fewer calls. A single call that is not enqueued
 // while its gate is closed waits for its own work, or has more launches than the queue holds. Then
 // pace.by_host becomes true, and the time is not to be used.
-inline Timed time_gated(Gate& gate, const std::function<void()>& compute, Index count, Pace& pace) {
-  struct Part {
-    Index held;  // calls that were enqueued while the gate was closed
-    Timed timed;
-  };
-  const auto part = [&](Index calls, Seconds longest) -> Part {
-    gate.close(longest);
-    Index held = 0;
-    for (; held < calls; ++held) {
-      compute();
-      if (gate.let_go()) break;
-    }
-    const Timed timed = gate.open();
-    return {gate.let_go() ? std::min(held, calls - 1) : calls, timed};
-  };
+// `queue`: the launches that the queue holds. Calls have at least one, so that no search needs more of
+// them; it leaves a quarter to the gate, since whoever finds the queue full waits until the gate lets go.
+inline Timed time_gated(Gate& gate, const std::function<void()>& compute, Index count, Pace& pace,
+                        Index queue = kMostLaunches) {
   if (!pace.by_host && !pace.limited && count > std::max<Index>(pace.calls, 1)) {
-    Index held = 0;
-    for (int i = 0; i < kSearches && held < 2 * count; ++i) {
-      held = std::max(held, part(2 * count, kSeekTime).held);
-    }
+    const Index held = search(gate, compute, std::min(2 * count, queue - queue / 4));
     pace.limited = held < 2 * count;
     pace.calls = std::max<Index>(held / 2, 1);
   }
@@ -64,7 +80,7 @@ inline Timed time_gated(Gate& gate, const std::function<void()>& compute, Index 
   int failures = 0;
   for (Index done = 0; done < count && !pace.by_host;) {
     const Index calls = std::min(count - done, std::max<Index>(pace.calls, 1));
-    const Part measured = part(calls, kHoldTime);
+    const GatedPart measured = time_part(gate, compute, calls, kHoldTime);
     if (measured.held == calls) {
       sum.add(measured.timed);
       done += calls;

@@ -185,7 +185,8 @@ void add_points(const Options& options, int number, Device& device, std::vector<
                                  parse_input_kind(options.input),
                                  options.seed,
                                  options.energy_time,
-                                 options.brief};
+                                 options.brief,
+                                 options.min_time};
       points.push_back(
           {std::make_unique<Point>(request, device), number,
            Stopping(std::max(options.repetitions, 1), options.noise, options.max_time)});
@@ -438,6 +439,9 @@ int main(int argc, char** argv) {
   mallopt(M_ARENA_MAX, 1);  // the others give it back
   mallopt(M_TRIM_THRESHOLD, -1);
 #endif
+  // Kernels load with the program. With its first launch a kernel may wait for the device, and behind a
+  // gate that is until the gate lets go.
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   try {
     return xcorr::run(argc, argv);
   } catch (const std::exception& error) {

@@ -33,8 +33,10 @@ struct PointRequest {
   std::uint64_t seed = 1;
   Seconds energy_time = 0;  // energy is counted for at least this long; 0: not at all
   // One plan, no phases, transfers or calls in turn, and one verification: of the outputs of the
-  // timed loop. Enough to choose among points, whose choice is then measured without it.
+  // timed loop. A first call that takes as long as a sample is the sample. Enough to choose among
+  // points, whose choice is then measured without it.
   bool brief = false;
+  Seconds sample_time = 0;  // a sample takes at least so long; 0: not known
 };
 
 class Point {
@@ -74,6 +76,7 @@ class Point {
   bool verify(InputKind kind);
   bool check_output(InputKind kind, const std::string& when);
   bool check_calls_in_turn();
+  void choose_batch();
   void measure_plans(PlanRequest plan);
   void measure_phases();
   void measure_transfers();
@@ -94,6 +97,7 @@ class Point {
   bool device_lost_ = false;
   std::unique_ptr<Memory> memory_;
   Index batch_ = 1;
+  std::optional<Timed> first_;  // a call of prepare() that is the first sample
   Pace pace_;
 
   std::vector<double> plans_us_;  // ascending

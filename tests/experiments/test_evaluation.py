@@ -10,13 +10,15 @@ from experiments.driver import run, schema, store
 FINAL, SELECT = "evaluation", "select"
 
 
-def test_stage_select_alone_is_brief(driver):
+def test_stage_select_and_all_processes_of_a_block_but_the_first_are_brief(driver, monkeypatch):
+    monkeypatch.setenv("FAKE_RECORD", json.dumps({"plan_us": 5.0}))
     assert [name for name, one in schema.load_presets().items() if one.brief] == [SELECT]
     driver.edit("presets.toml", "[select]\n", "[select]\nbrief = true\n")
     driver.stages(1000)
     assert driver.run(preset=FINAL) == 0
-    found = {"--brief" in words for words in driver.calls()}
-    assert found == {True, False}
+    measuring = [words for words in driver.calls() if "--points" in words]
+    assert ["--brief" in words for words in measuring][-4:] == [True, False, True, True]
+    assert {row["process"] for row in rows_of(driver, FINAL) if row["plan_us"]} == {"0"}, "one plan is no sample"
 
 
 @pytest.fixture
@@ -183,6 +185,7 @@ def test_a_point_that_a_figure_needs_is_timed_once_where_its_launch_is_long(stag
     rows = rows_of(staged, FINAL)
     assert {row["variant"] for row in rows} == {"cpu_definition"}
     assert len(rows) == 6 and all(row["reason"].startswith("timed once") for row in rows)
+    assert "--brief" in staged.calls()[-1], "its one launch is what is verified"
 
 
 def test_what_cannot_win_is_measured_by_one_process(driver):

@@ -52,6 +52,14 @@ def test_what_rows_have_far_behind_is_not_measured_and_what_they_lack_is():
     assert stages.candidates([tuple("abcd"), ("c", "d")], known) == set("abcd"), "c is the fastest known of its group"
 
 
+def test_long_launches_are_measured_where_a_group_of_theirs_has_none_much_shorter():
+    predicted = {"a": 0.1, "b": 0.39, "c": 0.41, "d": 0.5, "e": 0.0019}
+    assert stages.promising([tuple("abcd")], predicted) == set("abe"), "a short one is always measured"
+    assert stages.promising([tuple("abcd"), ("c", "d")], predicted) == set("abcde"), "c and d are near the best of theirs"
+    assert stages.promising([tuple("abcde")], predicted) == {"e"}
+    assert stages.promising([("x",)], {}) == set()
+
+
 def test_blocks_hold_whole_problems_and_end_in_time():
     variant = Variant("v", "f", "cpu", "fft", ("fp32",), ("one-to-one",), ("",), ("stream",), "")
     units = [Unit("e", Problem("one-to-one", (n, n), (n, n), 1, 1), variant, "fp32", mode, "uniform", ("",)) for n in range(2, 9) for mode in ("stream", "graph")]  # fmt: skip

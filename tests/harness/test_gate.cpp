@@ -83,6 +83,25 @@ TEST(Gate, SeeksTheLengthOfAPartOnce) {
   EXPECT_EQ(sample(5000), 10);
 }
 
+TEST(Gate, NeverWaitsForAQueueWhoseLengthIsKnown) {
+  Queue of_device;
+  const Index length = search(of_device, [&] { of_device.launch(); }, kMostLaunches);
+  EXPECT_EQ(length, kDepth);
+  for (const Index count : {300, 600, 5000}) {
+    Queue queue;
+    Pace pace;
+    int waits = 0;
+    const auto call = [&] {
+      queue.launch();
+      waits += queue.let_go();
+    };
+    const Timed timed = time_gated(queue, call, count, pace, length);
+    EXPECT_DOUBLE_EQ(timed.seconds, kLaunch * static_cast<double>(count));
+    EXPECT_EQ(waits, 0) << count << " calls";
+    EXPECT_EQ(queue.longest, std::min<Index>(2 * count, kDepth - kDepth / 4));
+  }
+}
+
 TEST(Gate, MeasuresAPartAgainThatItLetGo) {
   Queue queue;
   Pace pace;
@@ -262,6 +281,57 @@ TEST(HostPaced, IsSaidInModeStreamWithTheLaunchOfTheSameKind) {
   EXPECT_EQ(said(Mode::stream, false), std::pair(std::string("no"), 1.0));
   EXPECT_EQ(said(Mode::stream, true), std::pair(std::string("yes"), 3.0));
   EXPECT_EQ(said(Mode::paper, false), std::pair(std::string(), 3.0));
+}
+
+// A point of one sample, by a device that says that a call takes `call`: its launches.
+Index launches_of(bool brief, Seconds call) {
+  struct Counting final : ForwardingDevice {
+    Timed sample(const std::function<void()>& compute, Index count, Mode mode,
+                 Pace& pace) override {
+      launches += count;
+      ForwardingDevice::sample(compute, count, mode, pace);
+      return {once * static_cast<double>(count)};
+    }
+    Seconds once = 0;
+    Index launches = 0;
+  } device;
+  device.once = call;
+  PointRequest request{&find_variant("broken_nothing"), Params{}, Precision::fp32,
+                       parse_problem("one-to-one/1x1/1x1/1:1/full")};
+  request.brief = brief;
+  Point point(request, device);
+  EXPECT_EQ(point.prepare(), Outcome::passed) << point.reason();
+  EXPECT_EQ(point.batch(), 1);
+  EXPECT_EQ(point.time(1).seconds, call);
+  point.finish({{1, call * 1e6}});
+  EXPECT_EQ(point.outcome(), Outcome::passed) << point.reason();
+  return device.launches;
+}
+
+TEST(Brief, ALongPointIsLaunchedOnce) {
+  const Seconds shortest = cpu().shortest_batch();
+  EXPECT_EQ(launches_of(true, shortest), 1);
+  EXPECT_EQ(launches_of(true, 0.9 * shortest), 2) << "one tells how many make a batch";
+  EXPECT_EQ(launches_of(false, shortest), 2);
+}
+
+TEST(Batch, IsAsLongAsASampleAndNoLonger) {
+  struct Pipelined final
+      : ForwardingDevice {  // a call alone waits three times as long as in a batch
+    Timed sample(const std::function<void()>& compute, Index count, Mode mode,
+                 Pace& pace) override {
+      ForwardingDevice::sample(compute, count, mode, pace);
+      return {count == 1 ? 3e-6 : 1e-6 * static_cast<double>(count)};
+    }
+  } device;
+  for (const Seconds sample_time : {0.0, 50e-6, 1.0}) {
+    PointRequest request{&find_variant("broken_nothing"), Params{}, Precision::fp32,
+                         parse_problem("one-to-one/1x1/1x1/1:1/full")};
+    request.sample_time = sample_time;
+    Point point(request, device);
+    EXPECT_EQ(point.prepare(), Outcome::passed) << point.reason();
+    EXPECT_EQ(point.batch(), sample_time == 50e-6 ? 62 : 125) << "microseconds, and a quarter";
+  }
 }
 
 TEST(Plans, AreSamplesOfTheirOwn) {
