@@ -74,7 +74,8 @@ class Evaluation:
             predicted = {one: predictor.launch_s(unit, one) for one in stages.candidates(groups, known)}
             wanted = {one for one, launch in predicted.items() if launch <= stages.SHORT_S}
             if number:
-                wanted = stages.promising(groups, predicted)
+                guessed = {one for one in predicted if not predictor.knows(unit, one)}
+                wanted = stages.promising(groups, predicted, guessed)
             samples = times.get(stages.cell_of(unit), {})
             if number == len(stages.ROUNDS) - 1:
                 timed = {one: samples.get(one) or [1e6 * predicted[one]] for one in wanted} if guess else samples

@@ -119,6 +119,10 @@ class Predictor:
         found = self._of(unit, params).get((unit.problem.form, work))
         return None if found is None else found.seconds
 
+    def knows(self, unit: Unit, params: str) -> bool:
+        """Whether a launch of the point is known, on any problem."""
+        return bool(self._of(unit, params))
+
     def is_long(self, unit: Unit, params: str) -> bool:
         """Whether a launch takes longer than the preset's limit. Such a point, where it is needed, is timed once."""
         return self.launch_s(unit, params) > float(getattr(self._preset.max_predicted_s, self._backend))

@@ -9,7 +9,7 @@ on one card.
 import dataclasses
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from experiments.driver.best import CELL, Cell
 from experiments.driver.columns import Key, Row
@@ -24,6 +24,12 @@ ROUNDS = (
 )  # samples that the rounds of stage select add: to points with short launches, with long ones, to survivors
 SHORT_S = 0.002  # predicted launch of a point that is measured before the others
 HOPELESS = 4.0  # times the shortest predicted launch of a group: beyond it a long launch is not measured
+LONG_S = (
+    0.02  # a group whose launches are all longer has FEW points measured, those with the shortest predicted launches
+)
+FEW = 8
+STEADY_US = 10_000.0  # a sample of a longer launch is an average: what is not within EQUAL times the fastest has lost
+EQUAL = 1.01
 FAR = 1.5  # times the fastest: beyond it a point of a group cannot win, and a contender is none
 CLOSE = 1.1  # times the fastest: below it one sample says nothing
 KNOWN = 1.6  # times the fastest: beyond it by rows of this architecture, a point is not measured at all
@@ -78,13 +84,17 @@ def candidates(groups: Groups, known_s: Mapping[str, float | None]) -> set[str]:
     return found
 
 
-def promising(groups: Groups, predicted_s: Mapping[str, float]) -> set[str]:
-    """The points of a unit that stage select measures, by predictions from what is measured: those with a short launch, and those
-    that are no more than HOPELESS times as slow as the fastest of one of their groups."""
-    found = {one for one, time in predicted_s.items() if time <= SHORT_S}
+def promising(groups: Groups, predicted_s: Mapping[str, float], guessed: Collection[str]) -> set[str]:
+    """The points of a unit that stage select measures, by predictions from what is measured: those with a short launch, and of each
+    group those that are no more than HOPELESS times as slow as its fastest, or FEW of them where all are longer than LONG_S.
+    `guessed`: points of which no launch is known on any problem; they are measured."""
+    found = {one for one, time in predicted_s.items() if time <= SHORT_S or one in guessed}
     for group in groups:
-        limit = HOPELESS * min((predicted_s[one] for one in group if one in predicted_s), default=0.0)
-        found.update(one for one in group if predicted_s.get(one, INFINITE) <= limit)
+        ranked = sorted((predicted_s[one], one) for one in group if one in predicted_s and one not in guessed)
+        hopeful = [(time, one) for time, one in ranked if time <= HOPELESS * ranked[0][0]]
+        if ranked and ranked[0][0] > LONG_S:
+            hopeful = hopeful[:FEW]
+        found.update(one for _, one in hopeful)
     return found
 
 
@@ -92,8 +102,8 @@ def survivors(groups: Groups, samples: Samples) -> set[str]:
     """The points of a unit that need further samples, after all of them have had those of a round.
 
     This is the rule of the successive halving. In each group the slower half of the points is dropped, except what is within
-    CLOSE times the fastest, and so is every point beyond FAR times the fastest, whichever half it is in. A group with one
-    point left is decided. A point goes on while one group keeps it. Rounds add ROUNDS samples; a point's time is the median
+    CLOSE times the fastest, and so is every point beyond FAR times the fastest, whichever half it is in. Where the fastest takes
+    longer than STEADY_US, only what is within EQUAL times the fastest stays. A group with one point left is decided. A point goes on while one group keeps it. Rounds add ROUNDS samples; a point's time is the median
     of all of its samples.
     """
     found: set[str] = set()
@@ -101,7 +111,8 @@ def survivors(groups: Groups, samples: Samples) -> set[str]:
         ranked = _ranked(group, samples)
         fastest = ranked[0][0] if ranked else 0.0
         half = (len(ranked) + 1) // 2
-        kept = [one for place, (time, one) in enumerate(ranked) if time <= (FAR if place < half else CLOSE) * fastest]
+        limits = (EQUAL, EQUAL) if fastest > STEADY_US else (FAR, CLOSE)
+        kept = [one for place, (time, one) in enumerate(ranked) if time <= limits[place >= half] * fastest]
         found.update(kept if len(kept) > 1 else ())
     return found
 

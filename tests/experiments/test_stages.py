@@ -28,6 +28,7 @@ FACTS = {"cores": 16, "machine_key": "gpu", "compute_capability": "9.0"}
         ({"a": 1.0, "b": 1.2, "c": 1.3, "d": 1.4}, "ab"),  # the slower half goes
         ({"a": 1.0, "b": 1.02, "c": 1.05, "d": 1.09}, "abcd"),  # but not what is close
         ({"a": 1.0, "b": 1.6, "c": 1.7, "d": 9.0}, ""),  # far: a is decided
+        ({"a": 1e5, "b": 1.009e5, "c": 1.02e5, "d": 1.03e5}, "ab"),  # long: one sample is an average
         ({"a": 1.0}, ""),
         ({}, ""),
     ],
@@ -54,10 +55,16 @@ def test_what_rows_have_far_behind_is_not_measured_and_what_they_lack_is():
 
 def test_long_launches_are_measured_where_a_group_of_theirs_has_none_much_shorter():
     predicted = {"a": 0.1, "b": 0.39, "c": 0.41, "d": 0.5, "e": 0.0019}
-    assert stages.promising([tuple("abcd")], predicted) == set("abe"), "a short one is always measured"
-    assert stages.promising([tuple("abcd"), ("c", "d")], predicted) == set("abcde"), "c and d are near the best of theirs"
-    assert stages.promising([tuple("abcde")], predicted) == {"e"}
-    assert stages.promising([("x",)], {}) == set()
+    assert stages.promising([tuple("abcd")], predicted, ()) == set("abe"), "a short one is always measured"
+    assert stages.promising([tuple("abcd"), ("c", "d")], predicted, ()) == set("abcde"), (
+        "c and d are the best of theirs"
+    )
+    assert stages.promising([tuple("abcde")], predicted, ()) == {"e"}
+    assert stages.promising([tuple("abcde")], predicted, {"d"}) == {"d", "e"}, "nobody knows that d is slow"
+    assert stages.promising([("x",)], {}, ()) == set()
+    many = {f"{one:02}": 0.03 + 0.001 * one for one in range(20)}
+    assert stages.promising([tuple(many)], many, ()) == set(sorted(many)[: stages.FEW])
+    assert stages.promising([tuple(many)], {**many, "00": 0.019}, ()) == set(many), "one is shorter"
 
 
 def test_blocks_hold_whole_problems_and_end_in_time():
