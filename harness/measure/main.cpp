@@ -13,12 +13,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
 #include "harness/library/catalogue.hpp"
+#include "harness/measure/ahead.hpp"
 #include "harness/measure/measure.hpp"
 #include "harness/measure/options.hpp"
 #include "harness/measure/stopping.hpp"
@@ -137,8 +139,10 @@ class PointReporter : public benchmark::ConsoleReporter {
 };
 
 // One repetition, or a trial that Google Benchmark makes before the first one.
-void run_point(benchmark::State& state, Point& point, Stopping& stopping) {
+void run_point(benchmark::State& state, Point& point, Stopping& stopping, Ahead* ahead) {
+  if (ahead) ahead->before(point);
   point.prepare();
+  if (ahead) ahead->after(point);
   if (point.outcome() == Outcome::passed && stopping.enough()) {
     // Debug builds of Google Benchmark want the same number of iterations in all repetitions.
     state.KeepRunningBatch(stopping.calls());
@@ -285,6 +289,9 @@ int measure(const Options& options, Device& device) {
   std::vector<Asked> points = make_points(options, device);
   Records records(options.records);
   std::map<std::string, Asked*> by_name;
+  std::vector<Point*> in_order;
+  for (const Asked& asked : points) in_order.push_back(asked.point.get());
+  Ahead ahead(std::move(in_order), std::thread::hardware_concurrency());
   for (Asked& asked : points) {
     const Point& point = *asked.point;
     if (!by_name.emplace(asked.name(), &asked).second) {
@@ -292,7 +299,7 @@ int measure(const Options& options, Device& device) {
     }
     auto* registered = benchmark::RegisterBenchmark(
         asked.name().c_str(),
-        [&asked, &records, announced = false](benchmark::State& state) mutable {
+        [&, &asked = asked, announced = false](benchmark::State& state) mutable {
           Point& p = *asked.point;
           if (!announced) {
             announced = true;
@@ -301,7 +308,7 @@ int measure(const Options& options, Device& device) {
                                                   {"problem", p.request().problem.id()},
                                                   {"mode", to_string(p.request().mode)}}));
           }
-          run_point(state, p, asked.stopping);
+          run_point(state, p, asked.stopping, options.brief ? &ahead : nullptr);
         });
     registered->UseManualTime()->Unit(benchmark::kMicrosecond);
     if (options.min_time > 0) registered->MinTime(options.min_time);
