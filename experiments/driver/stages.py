@@ -17,16 +17,12 @@ from experiments.driver.points import Unit
 from experiments.driver.predict import Predictor
 from experiments.driver.shown import Shown, groups_of, needed
 
-ROUNDS = (
-    1,
-    1,
-    2,
-)  # samples that the rounds of stage select add: to points with short launches, with long ones, to survivors
+# Samples that the rounds of stage select add: to points with short launches, to those with long ones, to survivors.
+ROUNDS = (1, 1, 2)
 SHORT_S = 0.002  # predicted launch of a point that is measured before the others
 HOPELESS = 4.0  # times the shortest predicted launch of a group: beyond it a long launch is not measured
-LONG_S = (
-    0.02  # a group whose launches are all longer has FEW points measured, those with the shortest predicted launches
-)
+# Of a group whose launches are all longer than LONG_S, FEW points are measured: those with the shortest predicted launches.
+LONG_S = 0.02
 FEW = 8
 STEADY_US = 10_000.0  # a sample of a longer launch is an average: what is not within EQUAL times the fastest has lost
 EQUAL = 1.01
@@ -103,8 +99,8 @@ def survivors(groups: Groups, samples: Samples) -> set[str]:
 
     This is the rule of the successive halving. In each group the slower half of the points is dropped, except what is within
     CLOSE times the fastest, and so is every point beyond FAR times the fastest, whichever half it is in. Where the fastest takes
-    longer than STEADY_US, only what is within EQUAL times the fastest stays. A group with one point left is decided. A point goes on while one group keeps it. Rounds add ROUNDS samples; a point's time is the median
-    of all of its samples.
+    longer than STEADY_US, only what is within EQUAL times the fastest stays. A group with one point left is decided. A point goes on
+    while one group keeps it. Rounds add ROUNDS samples; a point's time is the median of all of its samples.
     """
     found: set[str] = set()
     for group in groups:

@@ -183,7 +183,8 @@ class Cuda : public Device {
       gate_.emplace(properties_.multiProcessorCount, stream_.get());
       launch_empty(stream_.get());  // CUDA loads a kernel with its first launch
       synchronize();
-      queue_ = search(*gate_, [&] { launch_empty(stream_.get()); }, kMostLaunches);
+      const Index held = search(*gate_, [&] { launch_empty(stream_.get()); }, kMostLaunches);
+      queue_ = std::max<Index>(held, 256);  // every queue is longer; the host was held up
     }
     if (mode == Mode::stream) {
       const Timed timed = time_gated(*gate_, compute, count, pace, queue_);

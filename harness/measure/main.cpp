@@ -299,7 +299,7 @@ int measure(const Options& options, Device& device) {
     }
     auto* registered = benchmark::RegisterBenchmark(
         asked.name().c_str(),
-        [&, &asked = asked, announced = false](benchmark::State& state) mutable {
+        [&asked, &records, &ahead, &options, announced = false](benchmark::State& state) mutable {
           Point& p = *asked.point;
           if (!announced) {
             announced = true;

@@ -184,8 +184,7 @@ Outcome Point::prepare() {
 
 // Calls for a batch that one trial of Google Benchmark finds long enough, where samples are as short.
 void Point::choose_batch() {
-  constexpr Index kSome =
-      16;  // calls that tell what one takes in a batch: alone it waits for its launch
+  constexpr Index kSome = 16;  // tell what a call takes in a batch: alone it waits for its launch
   constexpr double kMargin = 1.25;  // so that a batch is not too short by the noise of this
   const Seconds shortest = device_.shortest_batch();
   const Timed first = sample(1);
