@@ -48,6 +48,7 @@ class Evaluation:
     _said: Any = field(default_factory=lambda: cache(warn))
 
     def __post_init__(self) -> None:
+        self.units = [unit for unit in self.units if unit.variant.declares(unit.problem.fields)]
         self.selecting = stages.one_a_cell(self.units)
 
     def rows(self, preset: str, set_aside: bool = True) -> list[Row]:
@@ -99,9 +100,12 @@ class Evaluation:
         if guess:
             for unit in self.selecting:
                 own = times.setdefault(stages.cell_of(unit), {})
-                for one in unit.params:
-                    if not self.predictors[SELECT].why_not(unit, one):
-                        own.setdefault(one, [1e6 * predictor.launch_s(unit, one)])
+                lacking = [one for one in unit.params if one not in own]
+                lacking = [one for one in lacking if not self.predictors[SELECT].why_not(unit, one)]
+                # Guesses from no rows are all alike, and only one of such points is the fastest.
+                alike = [one for one in lacking if not predictor.knows(unit, one)][1:]
+                for one in set(lacking) - set(alike):
+                    own[one] = [1e6 * predictor.launch_s(unit, one)]
         return stages.contenders(self.units, self.shown, times, predictor, self._named)
 
     def _named(self, unit: Unit, params: str) -> bool:

@@ -200,3 +200,13 @@ def test_what_cannot_win_is_measured_by_one_process(driver):
 def test_options_that_would_mix_blocks_are_refused(staged, capsys, option):
     assert evaluate(staged, *option) == 2
     assert "takes no --shard and no --slowed" in capsys.readouterr().err
+
+
+def test_what_a_variant_does_not_declare_is_not_measured(staged):
+    staged.edit("many.toml", 'form = "one-to-many"', 'form = "one-to-many"\nscore = "zncc:0.3"')
+    from fake_bench import VARIANTS
+
+    declaring = {**VARIANTS[1], "scores": ["product", "zncc"]}
+    staged.variants([VARIANTS[0], declaring])
+    assert evaluate(staged) == 0
+    assert {row["variant"] for row in staged.rows()} == {declaring["id"]}

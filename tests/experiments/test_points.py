@@ -250,3 +250,25 @@ def test_parse_shard():
     for bad in ("0/2", "3/2", "1", "a/b", "1/0", "-1/2"):
         with pytest.raises(UserError, match="shard"):
             parse_shard(bad)
+
+
+def test_a_variant_declares_fields():
+    plain = Variant.from_list(fake_bench.variant("plain"))
+    declaring = {
+        "scores": ["product", "zncc"],
+        "boundaries": ["zero", "circular"],
+        "masks": True,
+        "views": ["dense", "windows"],
+    }
+    much = Variant.from_list({**fake_bench.variant("much"), **declaring})
+    one_array = Variant.from_list({**fake_bench.variant("one_array"), "same_only": True})
+    for text in ("score=zncc:0.5", "boundary=circular", "masks=left", "views=windows"):
+        fields = Fields.of(dict([text.split("=")]))
+        assert much.declares(fields) and not plain.declares(fields), text
+    assert not much.declares(Fields(score="ncc")) and not much.declares(Fields(views="channels"))
+    assert plain.declares(Fields(result="peaks:5")), "the harness reduces surfaces"
+    assert (
+        one_array.declares(Fields(same="yes"))
+        and not one_array.declares(Fields())
+        and plain.declares(Fields(same="yes"))
+    )

@@ -6,6 +6,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from xcorr.errors import UserError
+from xcorr.fields import Fields
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,17 @@ class Variant:
     parent: str = ""
     same_only: bool = False  # needs same=yes
     scores: tuple[str, ...] = ("product",)
+    boundaries: tuple[str, ...] = ("zero",)
+    masks: bool = False
+    views: tuple[str, ...] = ("dense",)
+
+    def declares(self, of: Fields) -> bool:
+        """Whether the variant declares what a problem with these fields needs. What it declares it may refuse still; surfaces are
+        reduced to every result by the harness."""
+        score = of.score.partition(":")[0]
+        same = of.same == "yes" or not self.same_only
+        masks = of.masks == "none" or self.masks
+        return same and masks and score in self.scores and of.boundary in self.boundaries and of.views in self.views
 
     @property
     def is_of_scores(self) -> bool:
