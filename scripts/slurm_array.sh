@@ -4,7 +4,8 @@
 # nothing needs to be copied. A shard that is killed and queued again resumes; so does the same command afterwards.
 #
 # usage: scripts/slurm_array.sh [options]
-#   --preset smoke|quick|paper   how long and how often to measure (default: smoke); paper: after quick
+#   --preset smoke|quick|paper   how long and how often to measure (default: smoke); paper: after quick. evaluation has no
+#                                shards: it is one job, scripts/reproduce.sh --preset evaluation, submitted again until it ends
 #   --shards N                   how many jobs share the work (default: 4)
 #   --partition NAME             of the cluster (default: its own default)
 #   --device cpu|cuda|cuda:N     what a shard measures on (default: the first GPU of its job, else the CPU)
@@ -48,6 +49,9 @@ while (($#)); do
   shift
 done
 if [[ ! $shards =~ ^[1-9][0-9]{0,3}$ ]]; then refuse "--shards $shards: not a number of jobs; use 1 to 9999"; fi
+if [[ $preset == evaluation ]]; then
+  refuse "--preset evaluation: rivals meet on one card, so it has no shards; submit scripts/reproduce.sh --preset evaluation as a job, again until it ends"
+fi
 logs=$results/slurm
 
 make_folder() {
