@@ -149,8 +149,8 @@ class Evaluation:
         more = f"\n{len(long)} blocks hold one problem that takes longer than a block should" if long else ""
         return f"to measure: about {sum(seconds):.0f} s, checks included\n\n{table}{more}"
 
-    def run(self) -> tuple[Progress, int]:
-        """Measures what is left. What was measured, and how many processes or blocks the deadline left."""
+    def select(self) -> tuple[Progress, int]:
+        """Measures what is left of stage select. What was measured, and how many processes the deadline left."""
         progress = Progress()
         for number, samples in enumerate(stages.ROUNDS):
             units = self.to_select(self.rows(SELECT), number)
@@ -160,9 +160,15 @@ class Evaluation:
                 sweep.finish(self.bench.machine())
                 if left:
                     return progress, left
+        return progress, 0
+
+    def run(self) -> tuple[Progress, int]:
+        """As select, with stage final after it; left may be blocks."""
+        progress, left = self.select()
+        if left:
+            return progress, left
         chosen = self.contenders(self.rows(SELECT))
         blocks = self.blocks(chosen, self.rows(self.name))
-        left = 0
         if blocks:
             sweep = self._sweep(self.name, {}, progress)
             left = sweep.go_groups(blocks, _points(chosen), blocks=True)
