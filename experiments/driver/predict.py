@@ -142,7 +142,7 @@ class Predictor:
 
     def point_s(self, unit: Unit, params: str, brief: bool | None = None) -> float:
         """Predicted seconds of a point without the references, which its process computes once. `brief`: as the preset, and for a
-        long point."""
+        long point of a block."""
         check = self._rates.verification[self._backend]
         if unit.variant.backend != self._backend:
             return float(check.point_s)
@@ -153,7 +153,7 @@ class Predictor:
         plan = near.plan_s if near else float(self._rate(unit.variant).plan_s)
         long, phases = self.is_long(unit, params), 0.0
         if brief is None:
-            brief = self._preset.brief or long
+            brief = self._preset.brief or (long and self._preset.block_s is not None)
         if unit.variant.algorithm_class == "fft" and not brief:
             phases = min(PHASE_LAUNCHES * launch, max(launch, 1.0))
         outputs = problem.pairs * math.prod(problem.output)

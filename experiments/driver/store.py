@@ -155,18 +155,27 @@ def remove_stale_temporaries(folder: Path, older_than_s: float = 3600) -> None:
 
 
 class Chunk:
-    """The rows of one unit in a process, in a file that is rewritten after every point."""
+    """The rows of one unit in a process, in a file that is rewritten after every point that was measured."""
 
     def __init__(self, folder: Path, run: str, number: int) -> None:
         self.path = folder / f"{run}-{number:04d}.csv.gz"
         self.rows: list[Row] = []
-        self._written = False
+        self._written = self._noted = False
 
     def add(self, rows: Iterable[Row]) -> None:
         """Appends the rows of a finished point and writes the file."""
         grown = self.rows + list(rows)
         write_atomic(self.path, encode(grown), create=not self._written)
-        self.rows, self._written = grown, True
+        self.rows, self._written, self._noted = grown, True, False
+
+    def note(self, rows: Iterable[Row]) -> None:
+        """As add, but writes with the next point or close(): for rows without a measurement, of which a set may have many."""
+        self.rows, self._noted = self.rows + list(rows), True
+
+    def close(self) -> None:
+        """Writes what was noted."""
+        if self._noted:
+            self.add(())
 
     def forget(self, params: str) -> None:
         """Leaves the rows of a point out of what is written next."""

@@ -158,7 +158,11 @@ class Sweep:
         self._long = {job for job in todo if self.predictor.is_long(group[job[0]], job[1])}
         for process in range(self.preset.processes if block else 1):
             self._block = {"block": block, "process": process} if block else {}
-            self._process_all(chunks, group, self._shuffled(group, todo) if block else list(todo))
+            try:
+                self._process_all(chunks, group, self._shuffled(group, todo) if block else list(todo))
+            finally:
+                for chunk in chunks:
+                    chunk.close()
             # One process is enough for a long or a drawn point; one that did not pass has its verdict.
             todo = [
                 job for job in todo if self._verdict(group, job) == "passed" and not self._fewer(group[job[0]], job)
@@ -249,9 +253,12 @@ class Sweep:
         timeout_s = self.predictor.timeout_s
         place = asked[0][0]
         preset = self.preset
-        if asked[0] in self._long:
-            preset = preset.model_copy(update={"repetitions": 1, "brief": True})
-        elif self._block.get("process"):  # the first one has verified the points with all inputs
+        long = asked[0] in self._long
+        if long:
+            preset = preset.model_copy(update={"repetitions": 1})
+        if self._block and (
+            long or self._block["process"]
+        ):  # the first process has verified the other points with all inputs
             preset = preset.model_copy(update={"brief": True})
         if not self._block and all(job[0] == place for job in asked):
             params = [one for _, one in asked]
@@ -307,7 +314,7 @@ class Sweep:
                 self._repetitions[self.place(unit, params)] += len(texts)
             rows += [{name: text_of(row.get(name)) for name in COLUMNS} for row in texts]
         if rows:
-            chunk.add(rows)
+            (chunk.note if {row["outcome"] for row in rows} == {"not_supported"} else chunk.add)(rows)
         self.predictor.learn(rows)
         for params, verdict in verdicts.items():
             self.progress.verdicts[self.place(unit, params)] = verdict

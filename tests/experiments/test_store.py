@@ -27,6 +27,20 @@ def test_chunk_grows_and_is_reproducible(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [chunk.path.name]
 
 
+def test_what_is_noted_is_written_with_the_next_point_or_at_the_end(tmp_path):
+    chunk = store.Chunk(tmp_path, OLD, 3)
+    chunk.note([row(outcome="not_supported")])
+    assert not chunk.path.exists()
+    chunk.add([row()])
+    assert [one["outcome"] for one in store.decode(chunk.path)] == ["not_supported", "passed"]
+    chunk.note([row(variant="w", outcome="not_supported")])
+    chunk.close()
+    before = chunk.path.read_bytes()
+    assert len(store.decode(chunk.path)) == 3
+    chunk.close()
+    assert chunk.path.read_bytes() == before
+
+
 def test_never_writes_over_another_run(tmp_path):
     path = save(tmp_path, OLD, [row()])
     before = path.read_bytes()
