@@ -55,6 +55,11 @@ class Unit:
         return key_of(self.cells(params, preset))
 
 
+def is_drawn_briefly(unit: Unit, params: str) -> bool:
+    """Whether a block measures the point with --brief: a figure draws its time, and it has neither phases nor plans that take long."""
+    return params in unit.drawn and unit.variant.algorithm_class != "fft"
+
+
 @dataclass(frozen=True)
 class Filters:
     """What the command line selects; None selects everything."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.driver.points import Unit
+from experiments.driver.points import Unit, is_drawn_briefly
 from experiments.driver.schema import Preset, Rate, Rates
 from experiments.driver.store import Row
 from xcorr.choice import speeds
@@ -141,8 +141,8 @@ class Predictor:
         return f"predicted {of_point:.3g} s {what}, {selects}"
 
     def point_s(self, unit: Unit, params: str, brief: bool | None = None) -> float:
-        """Predicted seconds of a point without the references, which its process computes once. `brief`: as the preset, and for a
-        long point of a block."""
+        """Predicted seconds of a point without the references, which its process computes once. `brief`: as the preset, and for
+        some points of a block (Sweep._how)."""
         check = self._rates.verification[self._backend]
         if unit.variant.backend != self._backend:
             return float(check.point_s)
@@ -153,7 +153,8 @@ class Predictor:
         plan = near.plan_s if near else float(self._rate(unit.variant).plan_s)
         long, phases = self.is_long(unit, params), 0.0
         if brief is None:
-            brief = self._preset.brief or (long and self._preset.block_s is not None)
+            in_block = self._preset.block_s is not None
+            brief = self._preset.brief or (in_block and (long or is_drawn_briefly(unit, params)))
         if unit.variant.algorithm_class == "fft" and not brief:
             phases = min(PHASE_LAUNCHES * launch, max(launch, 1.0))
         outputs = problem.pairs * math.prod(problem.output)

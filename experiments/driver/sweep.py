@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from experiments.driver.bench import SEED, Bench, Ended, Record, Starting, is_number, verdict_of
 from experiments.driver.columns import COLUMNS, FLOATS, INTEGERS, RECORDED, Key, Row
-from experiments.driver.points import Unit, in_processes
+from experiments.driver.points import Unit, in_processes, is_drawn_briefly
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import Preset
 from experiments.driver.store import Chunk, text_of, warn, write_json
@@ -198,8 +198,8 @@ class Sweep:
         alone: Job | None = None
         apart = False  # one unit per process, after the program refused a request
         while todo:
-            long = todo[0] in self._long  # the number of repetitions is one of a process
-            batch = [job for job in todo if (not apart or job[0] == todo[0][0]) and (job in self._long) == long]
+            how = self._how(group, todo[0])  # an option of a process
+            batch = [job for job in todo if (not apart or job[0] == todo[0][0]) and self._how(group, job) == how]
             batch = [alone] if alone else batch
             before = len(todo)
             flight, ended = self._process(chunks, group, batch, todo)
@@ -228,6 +228,15 @@ class Sweep:
             self._save(chunks[flight[0]], unit, lost)
             todo = [job for job in todo if job[0] != flight[0] or job[1] not in lost]
 
+    def _how(self, group: Group, job: Job) -> dict[str, Any]:
+        """What of the preset is different for a point. In a block a point is verified with all inputs by the first process alone, and
+        not if it is timed once, or if it cannot win and has neither phases nor plans that take long."""
+        unit, params = group[job[0]], job[1]
+        update: dict[str, Any] = {"repetitions": 1} if job in self._long else {}
+        if self._block and (update or self._block["process"] or is_drawn_briefly(unit, params)):
+            update["brief"] = True
+        return update
+
     def _select(self, chunk: Chunk, unit: Unit) -> list[str]:
         """The parameters to measure. The others get rows with the outcome not_selected."""
         reasons = {one: self.predictor.why_not(unit, one) for one in unit.params}
@@ -252,14 +261,7 @@ class Sweep:
         ended = Ended("")
         timeout_s = self.predictor.timeout_s
         place = asked[0][0]
-        preset = self.preset
-        long = asked[0] in self._long
-        if long:
-            preset = preset.model_copy(update={"repetitions": 1})
-        if self._block and (
-            long or self._block["process"]
-        ):  # the first process has verified the other points with all inputs
-            preset = preset.model_copy(update={"brief": True})
+        preset = self.preset.model_copy(update=self._how(group, asked[0]))
         if not self._block and all(job[0] == place for job in asked):
             params = [one for _, one in asked]
             events = self.bench.measure(group[place], params, preset, partial(timeout_s, group[place]))

@@ -196,6 +196,22 @@ def test_what_cannot_win_is_measured_by_one_process(driver):
     assert {row["variant"] for row in slow} == {"cpu_fft"}
 
 
+def test_what_cannot_win_and_has_no_phases_is_measured_briefly(driver):
+    from fake_bench import VARIANTS
+
+    slow = {**VARIANTS[1], "algorithm_class": "definition"}
+    driver.variants([VARIANTS[0], slow])
+    driver.stages(1000)
+    assert evaluate(driver) == 0
+    drawn = {row["params"] for row in rows_of(driver, FINAL) if row["reason"].startswith("timed by one process")}
+    assert drawn
+    path = driver.log.with_name(driver.log.name + ".points")
+    measured = [json.loads(line) for line in path.read_text().splitlines()]
+    options = [words for words in driver.calls() if "--points" in words]
+    briefly = [one for one, words in zip(measured, options) if "--brief" in words]
+    assert [{point["params"] for point in one} for one in briefly[-3:]].count(drawn) == 1
+
+
 @pytest.mark.parametrize("option", [["--shard", "1/2"], ["--slowed"]])
 def test_options_that_would_mix_blocks_are_refused(staged, capsys, option):
     assert evaluate(staged, *option) == 2
