@@ -199,13 +199,14 @@ void Point::choose_batch() {
   batch_ = std::clamp<Index>(static_cast<Index>(kMargin * wanted / std::max(once, 1e-9)), 1, 10000);
 }
 
-void Point::plan_ahead() const {
+bool Point::plan_ahead() const {
   const PlanRequest plan{request_.problem, request_.params,  request_.precision,
                          nullptr,          device_.stream(), Planning::measured};
   try {
     device_.make_current();
-    if (device_.runs(*request_.variant, plan)) make_plan(*request_.variant, plan);
+    return device_.runs(*request_.variant, plan) && make_plan(*request_.variant, plan);
   } catch (...) {
+    return false;
   }
 }
 

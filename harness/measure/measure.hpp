@@ -52,9 +52,9 @@ class Point {
   // several times. A fault of the variant is not thrown but named by the outcome. `passed` means
   // that the point may be timed; the record says `failed` until finish() has checked the rest.
   Outcome prepare();
-  // Makes a plan and throws it away, without a fault: prepare() names it. May run in any thread, before
-  // prepare(), beside those of other points.
-  void plan_ahead() const;
+  // Makes a plan and throws it away. False where there is none: prepare() names the fault. May run in
+  // any thread, before prepare(), beside those of other points.
+  bool plan_ahead() const;
   // Known after prepare().
   bool is_compiled_at_run_time() const { return compilation_.has_value(); }
   // Calls of compute in one timed batch.
