@@ -6,9 +6,9 @@ one. Both times are of the whole grid, which other processes measured. A choice 
 samples lie apart from those of the fastest.
 """
 
+import statistics
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,16 +19,15 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from experiments.driver import stages
-from experiments.driver.bench import SEED, Bench, Record, program, verdict_of
+from experiments.driver.bench import Bench, program
 from experiments.driver.best import Cell
 from experiments.driver.evaluation import Evaluation
 from experiments.driver.points import Unit, expand
 from experiments.driver.predict import Predictor
-from experiments.driver.repository import Repository
-from experiments.driver.run import of_preset
+from experiments.driver.run import of_preset, record_of
 from experiments.driver.schema import EVALUATION, SELECT, Preset, load_experiments, load_presets, load_rates
 from experiments.driver.shown import Shown, groups_of, shown
-from experiments.driver.trial import LONGEST_S
+from experiments.driver.trial import samples_of
 from xcorr.errors import Parser, UserError, command
 
 EPILOG = """example:
@@ -63,10 +62,9 @@ def whole_grid(bench: Bench, units: Iterable[Unit], preset: Preset) -> Grid:
     brief = preset.model_copy(update={"repetitions": SAMPLES})
     for own in tqdm(stages.problems_of(units), desc="whole grid", file=sys.stderr):
         points = [(unit, params) for unit in own for params in unit.params]
-        for event in bench.measure_points(points, brief, lambda _: LONGEST_S):
-            if isinstance(event, Record) and event.number is not None and verdict_of(event.fields)[0] == "passed":
-                unit, params = points[event.number]
-                times = [float(one["compute_us"]) for one in event.fields["repetitions"]]
+        for number, times in samples_of(bench, points, brief).items():
+            if not isinstance(times, str):
+                unit, params = points[number]
                 found[stages.cell_of(unit)][params] = times
     return found
 
@@ -87,7 +85,7 @@ def choices(units: Iterable[Unit], of: Sequence[Shown], grid: Grid, selected: st
     found = []
     for unit in units:
         own = grid.get(stages.cell_of(unit), {})
-        middle = {one: sorted(times)[len(times) // 2] for one, times in own.items()}
+        middle = {one: statistics.median(times) for one, times in own.items()}
         for group in groups_of(unit, of):
             ranked = sorted((middle[one], one) for one in group if one in middle)
             if len(ranked) < 2:
@@ -128,8 +126,6 @@ def run(argv: Sequence[str]) -> int:
     predictors = {
         name: Predictor(load_rates(), facts, options.device, presets[name], name) for name in (SELECT, EVALUATION)
     }
-    record = {"seed": SEED, "before": facts, "machine_key": facts["machine_key"], "argv": list(argv)}
-    record |= {"utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())} | Repository().record()
     with tempfile.TemporaryDirectory() as folder:
         evaluation = Evaluation(
             bench,
@@ -141,7 +137,7 @@ def run(argv: Sequence[str]) -> int:
             expand(experiments, bench.variants(), EVALUATION, options.device),
             of,
             predictors,
-            lambda run, name: {**record, "run": run, "preset": name, "shard": "1/1"},
+            lambda run, name: record_of(run, argv, name, "1/1", facts),
         )
         chosen = some(evaluation.selecting, predictors[SELECT], options.problems)
         if not chosen:

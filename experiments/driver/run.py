@@ -186,7 +186,8 @@ def _relative(word: str) -> str:
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
 
 
-def _record(run: str, argv: Sequence[str], preset: str, shard: str, facts: dict[str, Any]) -> dict[str, Any]:
+def record_of(run: str, argv: Sequence[str], preset: str, shard: str, facts: dict[str, Any]) -> dict[str, Any]:
+    """What a run was, before it measures: the record that its rows need."""
     made = {"run": run, "argv": [_relative(word) for word in argv], "preset": preset, "shard": shard, "seed": SEED}
     made |= {"before": facts, "machine_key": facts["machine_key"], "package_version": facts.get("package_version")}
     return made | {"utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())} | Repository().record()
@@ -306,7 +307,7 @@ def run(argv: Sequence[str]) -> int:
             units,
             groups,
             predictors,
-            lambda run, name: _record(run, argv, name, options.shard, facts),
+            lambda run, name: record_of(run, argv, name, options.shard, facts),
             deadline_of(options.for_minutes),
             store.new_run_id(store.run_ids(folder)) if options.force else "",
         )
@@ -339,7 +340,7 @@ def run(argv: Sequence[str]) -> int:
     if preset.whole_figures:
         units = with_needed(units, groups, predictor)
     run_id = store.new_run_id(store.run_ids(folder) | {row["run"] for row in published})
-    record = _record(run_id, argv, options.preset, options.shard, facts)
+    record = record_of(run_id, argv, options.preset, options.shard, facts)
     sweep = Sweep(bench, folder, run_id, record, options.preset, preset, predictor)
     quiet = quiet_us([*rows, *published])
     pending = split(units, rows, options, sweep, quiet)

@@ -114,17 +114,23 @@ def rivals_of(names: Sequence[str], rounds: Sequence[Sequence[float]]) -> list[R
     return [Rival(name, own, tuple(one[i] for one in rounds), max(high, 1 / low)) for i, name in enumerate(names, 1)]
 
 
-def times_of(bench: Bench, points: Sequence[tuple[Unit, str]], preset: Preset) -> dict[int, float | str]:
-    """The median time of each point in microseconds, or the reason why there is none."""
-    found: dict[int, float | str] = dict.fromkeys(range(len(points)), "no answer")
+def samples_of(bench: Bench, points: Sequence[tuple[Unit, str]], preset: Preset) -> dict[int, list[float] | str]:
+    """The samples of each point in microseconds, or the reason why there are none."""
+    found: dict[int, list[float] | str] = dict.fromkeys(range(len(points)), "no answer")
     for event in bench.measure_points(points, preset, lambda _: LONGEST_S):
         if isinstance(event, Record) and event.number is not None:
             outcome, reason = verdict_of(event.fields)
             times = [float(one["compute_us"]) for one in event.fields["repetitions"]] if outcome == "passed" else []
-            found[event.number] = statistics.median(times) if times else f"{outcome}: {reason}"
+            found[event.number] = times or f"{outcome}: {reason}"
         elif isinstance(event, Ended) and event.reason:
             found = {number: event.reason if said == "no answer" else said for number, said in found.items()}
     return found
+
+
+def times_of(bench: Bench, points: Sequence[tuple[Unit, str]], preset: Preset) -> dict[int, float | str]:
+    """The median time of each point in microseconds, or the reason why there is none."""
+    found = samples_of(bench, points, preset)
+    return {number: said if isinstance(said, str) else statistics.median(said) for number, said in found.items()}
 
 
 def fastest(bench: Bench, unit: Unit, check_single: bool = False) -> str:

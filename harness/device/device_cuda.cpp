@@ -179,14 +179,14 @@ class Cuda : public Device {
   std::optional<double> energy_uj() override { return nvml_.energy_uj(); }
 
   Timed sample(const std::function<void()>& compute, Index count, Mode mode, Pace& pace) override {
-    if (!gate_) {
-      gate_.emplace(properties_.multiProcessorCount, stream_.get());
-      launch_empty(stream_.get());  // CUDA loads a kernel with its first launch
-      synchronize();
-      const Index held = search(*gate_, [&] { launch_empty(stream_.get()); }, kMostLaunches);
-      queue_ = std::max<Index>(held, 256);  // every queue is longer; the host was held up
-    }
+    if (!gate_) gate_.emplace(properties_.multiProcessorCount, stream_.get());
     if (mode == Mode::stream) {
+      if (queue_ == 0) {
+        launch_empty(stream_.get());  // CUDA loads a kernel with its first launch
+        synchronize();
+        const Index held = search(*gate_, [&] { launch_empty(stream_.get()); }, kMostLaunches);
+        queue_ = std::max<Index>(held, 256);  // every queue is longer; the host was held up
+      }
       const Timed timed = time_gated(*gate_, compute, count, pace, queue_);
       if (!pace.by_host) return timed;
     }
@@ -341,7 +341,7 @@ class Cuda : public Device {
   cudaDeviceProp properties_{};
   CudaStream stream_;
   std::optional<CudaGate> gate_;        // with the first sample: a session has none
-  Index queue_ = 0;                     // launches that the queue of the stream holds
+  Index queue_ = 0;                     // launches that the queue of the stream holds; 0: not known
   std::optional<Seconds> launch_time_;  // of an empty launch behind a gate: the device's own
   Buffer flush_;
 };

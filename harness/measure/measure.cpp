@@ -122,8 +122,7 @@ Outcome Point::prepare() {
   prepared_ = true;
   const Variant& variant = *request_.variant;
   const Problem& problem = request_.problem;
-  PlanRequest plan{problem, request_.params,  request_.precision,
-                   nullptr, device_.stream(), Planning::measured};
+  PlanRequest plan = plan_request();
   guarded([&] {
     if (const Support support = device_.runs(variant, plan); !support) {
       return reject(Outcome::not_supported, support.reason);
@@ -199,9 +198,13 @@ void Point::choose_batch() {
   batch_ = std::clamp<Index>(static_cast<Index>(kMargin * wanted / std::max(once, 1e-9)), 1, 10000);
 }
 
+PlanRequest Point::plan_request() const {
+  return {request_.problem, request_.params,  request_.precision,
+          nullptr,          device_.stream(), Planning::measured};
+}
+
 bool Point::plan_ahead() const {
-  const PlanRequest plan{request_.problem, request_.params,  request_.precision,
-                         nullptr,          device_.stream(), Planning::measured};
+  const PlanRequest plan = plan_request();
   try {
     device_.make_current();
     return device_.runs(*request_.variant, plan) && make_plan(*request_.variant, plan);

@@ -82,6 +82,7 @@ class Point {
   bool check_output(InputKind kind, const std::string& when);
   bool check_calls_in_turn();
   void choose_batch();
+  PlanRequest plan_request() const;  // without a workspace
   void measure_plans(PlanRequest plan);
   void measure_phases();
   void measure_transfers();

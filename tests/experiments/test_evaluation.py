@@ -205,11 +205,9 @@ def test_what_cannot_win_and_has_no_phases_is_measured_briefly(driver):
     assert evaluate(driver) == 0
     drawn = {row["params"] for row in rows_of(driver, FINAL) if row["reason"].startswith("timed by one process")}
     assert drawn
-    path = driver.log.with_name(driver.log.name + ".points")
-    measured = [json.loads(line) for line in path.read_text().splitlines()]
     options = [words for words in driver.calls() if "--points" in words]
-    briefly = [one for one, words in zip(measured, options) if "--brief" in words]
-    assert [{point["params"] for point in one} for one in briefly[-3:]].count(drawn) == 1
+    briefly = [one for one, words in zip(asked(driver), options) if "--brief" in words]
+    assert [{params for _, params, *_ in one} for one in briefly[-3:]].count(drawn) == 1
 
 
 @pytest.mark.parametrize("option", [["--shard", "1/2"], ["--slowed"]])
