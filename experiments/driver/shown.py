@@ -16,11 +16,14 @@ from experiments.driver.points import Unit
 from xcorr.fields import PLAIN
 from xcorr.files import load_toml
 from xcorr.native.variants import assignments
+from xcorr.problem import Shape, parse_size
 
 NO_FIGURES = ("selections", "drawn_by")  # tables of figures.toml: named selections, and data of modules that draw
 PROBLEM = ("form", "counts", "rights", "variant")  # keys of `where`; every other key is a parameter
 SIZES = (16, 32, 64, 128, 256)  # of a figure that names none
-PAIRING = "parameter"  # an argument of claims that compare points one by one
+# Arguments of claims that are names of parameters, the second beside the first: the fastest point of each of their values counts.
+BY = ("parameter", "to")
+PAIRED = "paired"  # a computation that compares points one by one
 Where = dict[str, Any]
 
 
@@ -61,9 +64,10 @@ def parts_of(listed: list[Any] | dict[str, Any], selections: Mapping[str, Where]
 
 @dataclass(frozen=True)
 class Shown:
-    """A group of points of some variants (None: of every variant). None elsewhere, and a parameter that is not named, restricts nothing. `sizes`: sides of square matrices. `every`: all of
-    its points are shown, not the fastest of a problem alone. `of_paper`: a figure of a paper or a claim needs it, however long
-    it takes."""
+    """A group of points of some variants (None: of every variant). None elsewhere, and a parameter that is not named, restricts nothing.
+    `lefts`, `shapes`: numbers of left matrices and pairs of shapes of the named experiments. `sizes`: sides of square matrices.
+    `by`: parameters; the points of each of their values are a group. `every`: all of its points are shown, not the fastest of a
+    problem alone. `of_paper`: a figure of a paper or a claim needs it, however long it takes."""
 
     name: str
     variants: frozenset[str] | None
@@ -74,6 +78,9 @@ class Shown:
     counts: frozenset[str] | None = None
     rights: frozenset[int] | None = None
     sizes: frozenset[int] | None = None
+    lefts: frozenset[int] | None = None
+    shapes: frozenset[tuple[Shape, Shape]] | None = None
+    by: tuple[str, ...] = ()
     every: bool = False
     of_paper: bool = True
 
@@ -83,10 +90,19 @@ class Shown:
             return ()
         return tuple(one for one in unit.params if self._fits(assignments(one)))
 
+    def groups(self, unit: Unit) -> list[tuple[str, ...]]:
+        """The same, those of which one is shown together."""
+        found: dict[tuple[str | None, ...], list[str]] = {}
+        for one in self.of(unit):
+            values = assignments(one)
+            found.setdefault((one,) if self.every else tuple(values.get(name) for name in self.by), []).append(one)
+        return [tuple(group) for group in found.values()]
+
     def _has(self, unit: Unit) -> bool:
         one = unit.problem
         if self.experiments is not None:
-            return unit.experiment in self.experiments
+            given = ((self.experiments, unit.experiment), (self.lefts, one.lefts), (self.shapes, (one.left, one.right)))
+            return all(own is None or value in own for own, value in given)
         square = one.left == one.right and one.left[0] == one.left[1]
         usual = (one.window, unit.mode, unit.precision, one.fields) == ("full", "stream", "fp32", PLAIN)
         found = ((self.forms, one.form), (self.counts, f"{one.lefts}-to-{one.rights}"), (self.rights, one.rights))
@@ -119,8 +135,7 @@ def needed(unit: Unit, of: Sequence[Shown]) -> list[tuple[str, ...]]:
 
 def _groups(unit: Unit, of: Iterable[Shown]) -> Iterator[tuple[str, ...]]:
     for one in of:
-        points = one.of(unit)
-        yield from ((point,) for point in points) if one.every else [points] if points else []
+        yield from one.groups(unit)
 
 
 def _texts(value: Any) -> frozenset[str]:
@@ -185,32 +200,52 @@ def _of_choice(name: str, raw: Any, **more: Any) -> Shown:
 
 
 def _of_claims(folder: Path) -> Iterator[Shown]:
-    for _, raw in folders.parts("claims", folder):
+    sizes = {path.parent: _sizes_of_patients(raw) for path, raw in folders.parts("baselines", folder)}
+    for path, raw in folders.parts("claims", folder):
         # A class of Table 1 is a series too.
         series = {**raw.get("series", {}), **{name: choice for _, _, name, choice in _tables1(folder)}}
         for claim in raw.get("claims", []):
             if "compute" in claim:
-                yield from _of_sides(claim, series, claim["compute"], {})
+                cells = _cells_of_patients(claim["compute"], sizes.get(path.parent, {}))
+                yield from _of_sides(claim, series, claim["compute"], {}, cells)
+
+
+def _sizes_of_patients(baselines: Mapping[str, Any]) -> dict[str, tuple[Shape, Shape]]:
+    return {one["name"]: parse_size(one["size"]) for one in baselines.get("patients", [])}
+
+
+def _cells_of_patients(table: Mapping[str, Any], sizes: Mapping[str, tuple[Shape, Shape]]) -> dict[str, Any]:
+    """The cells of a claim of a source whose problems are those of patients: it says of which (default: all), and how many templates."""
+    if not sizes or "templates" not in table:
+        return {}
+    templates = table["templates"]
+    return {
+        "lefts": frozenset(templates if isinstance(templates, list) else [templates]),
+        "shapes": frozenset(sizes[name] for name in table.get("patients", sizes)),
+    }
 
 
 def _of_sides(
-    claim: Mapping[str, Any], series: Mapping[str, Any], table: Mapping[str, Any], outer: Where
+    claim: Mapping[str, Any], series: Mapping[str, Any], table: Mapping[str, Any], outer: Where, given: Where
 ) -> Iterator[Shown]:
-    """The sides in the arguments of a claim. What a side does not say of its cells, the arguments around it say."""
-    place = {**outer, **{name: table[name] for name in ("form", "counts", "sizes", "size", PAIRING) if name in table}}
-    every = PAIRING in place
+    """The sides in the arguments of a claim. What a side does not say of its cells, the arguments around it say, or `given`."""
+    names = ("name", "form", "counts", "sizes", "size", *BY)
+    place = {**outer, **{name: table[name] for name in names if name in table}}
+    every = place.get("name") == PAIRED
+    by = tuple(place[name] for name in BY if isinstance(place.get(name), str)) if BY[0] in place else ()
     if "variants" in table:
         choice = {
             key: value
             for key, value in table.items()
             if key in ("variants", "params") or (key == "without" and isinstance(value, dict))
         }
-        yield _of_choice(claim["id"], choice, experiments=frozenset(claim["experiments"]), every=every)
+        experiments = frozenset(claim["experiments"])
+        yield _of_choice(claim["id"], choice, experiments=experiments, by=by, every=every, **given)
     for name, value in table.items():
         if name in ("of", "to", "series", "chains", "parts", "pairs", "cell", "between"):
             for one in _flat(value):
                 if isinstance(one, Mapping):
-                    yield from _of_sides(claim, series, one, place)
+                    yield from _of_sides(claim, series, one, place, given)
                 elif one in series:
                     raw = series[one]
                     sizes = place.get("size", place.get("sizes"))
@@ -221,7 +256,7 @@ def _of_sides(
                         "sizes": frozenset(sizes if isinstance(sizes, list) else [sizes]) if sizes else None,
                     }
                     for choice in raw["any"] if isinstance(raw, Mapping) and "any" in raw else [raw]:
-                        yield _of_choice(claim["id"], choice, every=every, **cells)
+                        yield _of_choice(claim["id"], choice, by=by, every=every, **cells)
 
 
 def _of_experiments(folder: Path) -> Iterator[Shown]:

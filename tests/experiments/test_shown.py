@@ -46,6 +46,31 @@ def test_a_claim_that_pairs_points_needs_all_of_them():
     assert {(one,) for one in TILES} <= set(groups)
 
 
+def of_passes(template, frame, lefts, experiment="template-matching"):
+    points = tuple(f"shifts_per_block={n};template_tile={tile}" for n in (128, 512) for tile in ("4x4", "16x10"))
+    fields = {"window": "valid", "score": "zncc"}
+    problem = Problem("n-to-m", template, frame, lefts, 1, **fields)
+    made = Variant("template_pearson_tiled", "f", "cuda", "definition", ("fp32",), ("n-to-m",), points, ("stream",), "")
+    return Unit(experiment, problem, made, "fp32", "stream", "uniform", points)
+
+
+def test_of_a_parameter_the_fastest_point_of_each_value_is_needed():
+    """Claim W10: threads of a block. Its problems are those of the patients, with 10 templates."""
+    groups = needed(of_passes((53, 54), (63, 76), 10), shown())
+    values = {
+        tuple(one for one in of_passes((53, 54), (63, 76), 10).params if f"block={n};" in one) for n in (128, 512)
+    }
+    assert values <= set(groups) and all(len(one) > 1 for one in groups)
+    assert ("shifts_per_block=128;template_tile=4x4", "shifts_per_block=512;template_tile=4x4") in needed(
+        of_passes((156, 116), (174, 152), 10), shown()
+    ), "claim W03, of the tiles of P4"
+
+
+@pytest.mark.parametrize("template, frame, lefts", [((53, 54), (63, 76), 5), ((64, 64), (1080, 1920), 10)])
+def test_a_claim_on_patients_needs_no_other_problem(template, frame, lefts):
+    assert not needed(of_passes(template, frame, lefts), shown())
+
+
 def test_what_is_unusual_is_in_no_figure_of_the_paper():
     for more in ({"mode": "graph"}, {"precision": "fp64"}):
         assert not needed(unit("grouped_overlap", "n-to-mn", 256, 4000, 4000, TILES, **more), shown())

@@ -13,6 +13,7 @@ from plots.tables.hosts import host_of
 from plots.tables.table import MISSING, PARAMETERS, TIME, Grid, Page, Table, contender, duration, threads_of
 from plots.tidy import PROBLEM, TRANSFERS, ResultSet, passed, select
 from xcorr.native.variants import assignments
+from xcorr.problem import parse_size
 
 ABOUT = (
     "Scores of templates in frames that contain them at every shift. The total time is that of the computation and of the transfers: upload of the matrices, "
@@ -29,28 +30,23 @@ COLUMNS = [*PROBLEM, "fields", "patient", "shifts", "variant", "threads", "param
 
 @dataclass(frozen=True)
 class Patient:
-    """One of the paper's data sets: its own numbers, and the frame that gives the chosen area of shifts."""
+    """One of the paper's data sets: its own numbers, and the frame (region of interest) that was chosen here."""
 
     name: str
     template: tuple[int, int]
-    shifts: tuple[int, int]
+    frame: tuple[int, int]
     tile: str
     speedup: float
 
     @property
-    def frame(self) -> tuple[int, int]:
-        """Rows and columns of the region of interest."""
-        return self.template[0] + self.shifts[0] - 1, self.template[1] + self.shifts[1] - 1
+    def shifts(self) -> tuple[int, int]:
+        """Rows and columns of the area of shifts."""
+        return self.frame[0] - self.template[0] + 1, self.frame[1] - self.template[1] + 1
 
     @property
     def area(self) -> int:
         """Elements of the template."""
         return self.template[0] * self.template[1]
-
-
-def _pair(text: str) -> tuple[int, int]:
-    rows, cols = text.split("x")
-    return int(rows), int(cols)
 
 
 @lru_cache(maxsize=1)
@@ -61,8 +57,7 @@ def data() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def patients() -> dict[str, Patient]:
     found = (
-        Patient(one["name"], _pair(one["template"]), _pair(one["shifts"]), one["tile"], float(one["speedup"]))
-        for one in data()["patients"]
+        Patient(one["name"], *parse_size(one["size"]), one["tile"], float(one["speedup"])) for one in data()["patients"]
     )
     return {one.name: one for one in found}
 
