@@ -257,7 +257,7 @@ class Cuda : public Device {
   std::unique_ptr<ScoreReference> score_reference(const ScoreData& data) override {
     return make_cuda_score_reference(data, stream_.get());
   }
-  Index score_definition_fmas() const override { return Index{1} << 35; }
+  Index score_definition_fmas() const override { return Index{1} << 40; }
   std::size_t score_reference_bytes(const Problem& problem) const override {
     return cuda_score_bytes(problem);
   }

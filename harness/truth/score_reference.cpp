@@ -1,5 +1,7 @@
 #include "harness/truth/score_reference.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <type_traits>
 #include <vector>
@@ -73,19 +75,42 @@ ScoreBounds::OfPair ScoreData::of_pair(Index p, double phase) const {
   return bounds.of_pair(left_facts(p), right_facts(p), phase);
 }
 
+// The elements of many pairs, or of few large ones, go to all threads.
 void expect(const ScoreData& data, Index first, Index count, ScoreElement* elements, Expected* out,
             double* phase) {
   const Problem& q = data.problem;
   const Index size = q.out_size();
   const bool score = is_normalised(q.fields.score.kind);
-#pragma omp parallel for
+  std::vector<double> most(count, 0.0);  // terms of an element of a pair
+  std::vector<ScoreBounds::OfPair> bounds;
   for (Index i = 0; i < count; ++i) {
-    ScoreElement* begin = elements + i * size;
-    if (score) apply_least_overlap(begin, size, q.fields.score.min_overlap);
-    const ScoreBounds::OfPair of_pair = data.of_pair(first + i);
     phase[i] = 0;
-    for (Index e = 0; e < size; ++e) {
-      out[i * size + e] = expected(data.bounds, of_pair, e, begin[e], data.exact);
+    bounds.push_back(data.of_pair(first + i));
+  }
+  const Index parts = count < omp_get_max_threads() ? 64 : 1;  // of a pair
+  const auto part = [&](Index j) { return std::pair{j % parts * size / parts, (j % parts + 1) * size / parts}; };
+#pragma omp parallel
+  {
+    if (score) {
+#pragma omp for
+      for (Index j = 0; j < count * parts; ++j) {
+        const auto [begin, end] = part(j);
+        const ScoreElement* const own = elements + j / parts * size;
+        double largest = 0;
+        for (Index e = begin; e < end; ++e) largest = std::max(largest, own[e].terms);
+#pragma omp critical
+        most[j / parts] = std::max(most[j / parts], largest);
+      }
+    }
+#pragma omp for
+    for (Index j = 0; j < count * parts; ++j) {
+      const auto [begin, end] = part(j);
+      const Index i = j / parts;
+      for (Index e = begin; e < end; ++e) {
+        ScoreElement& element = elements[i * size + e];
+        if (score) apply_least_overlap(element, q.fields.score.min_overlap, most[i]);
+        out[i * size + e] = expected(data.bounds, bounds[i], e, element, data.exact);
+      }
     }
   }
 }

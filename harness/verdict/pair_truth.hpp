@@ -102,6 +102,12 @@ inline bool compare(Tally& tally, double got, double want, double bound) {
   return error <= bound;
 }
 
+// "", or what is wrong with the value of a record.
+inline std::string wrong_value(double got, double want, double bound, Tally& tally) {
+  if (compare(tally, got, want, bound)) return "";
+  return "value is " + number(got) + ", expected " + number(want) + " +- " + number(bound);
+}
+
 // Where the fit through (before, middle, after) may lie, each within its interval and the middle
 // the largest. The fit grows with `after` and falls with `before`; a larger middle moves it towards
 // 0. The fit may be half a pixel where `after` may equal the middle.

@@ -11,24 +11,20 @@
 
 #include "harness/problem/results.hpp"
 #include "harness/truth/score_reference.hpp"
-#include "harness/verdict/pair_truth.hpp"
+#include "harness/verdict/above_verdict.hpp"
+#include "harness/verdict/each_pair.hpp"
 
 namespace xcorr {
 namespace {
 
 using namespace judged;
 
-// "", or what is wrong with the value of a record.
-std::string wrong_value(const PairTruth& truth, Index at, double value, Tally& tally) {
-  if (compare(tally, value, truth.value(at), truth.record_bound(at))) return "";
-  return "value is " + number(value) + ", expected " + number(truth.value(at)) + " +- " +
-         number(truth.record_bound(at));
-}
-
 // "", or what is wrong with value, flags and fit of a record whose position is `at`.
 std::string wrong_peak(const PairTruth& truth, Index at, const Peak& peak, SubPixel sub_pixel,
                        Interpolation* interpolation, Tally& tally) {
-  if (const std::string value = wrong_value(truth, at, peak.value, tally); !value.empty())
+  if (const std::string value =
+          wrong_value(peak.value, truth.value(at), truth.record_bound(at), tally);
+      !value.empty())
     return value;
   const AxisTruth axes[] = {{truth, at, true}, {truth, at, false}};
   if (((peak.flags & kPeakAtBorder) != 0) == (axes[0].inside && axes[1].inside)) {
@@ -147,76 +143,6 @@ void check_peaks(const PairTruth& truth, const Peak* peaks, Tally& tally) {
   }
 }
 
-// The median; the mean of the two middle numbers.
-double median_of(std::vector<double> values) {
-  const std::size_t upper = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(upper),
-                   values.end());
-  if (values.size() % 2) return values[upper];
-  const double lower =
-      *std::max_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(upper));
-  return lower + (values[upper] - lower) / 2;
-}
-
-// The interval that holds the threshold of a pair.
-Interval threshold_of(const PairTruth& truth) {
-  const Result& result = truth.problem().fields.result;
-  if (!result.of_deviations) return {result.threshold, result.threshold};
-  std::vector<double> values(truth.size());
-  double bound = 0;
-  for (Index e = 0; e < truth.size(); ++e) {
-    values[e] = truth.value(e);
-    bound = std::max(bound, truth.bound(e));
-  }
-  const double median = median_of(values);
-  for (double& v : values) v = std::abs(v - median);
-  const double spread = result.threshold * median_of(values);
-  // An order statistic moves by at most the largest error; deviations have two errors.
-  const double error = bound + 2 * result.threshold * bound + 2 * kFloatRoundoff * std::abs(spread);
-  return {median + spread - error, median + spread + error};
-}
-
-struct Detected {
-  Index at;
-  float value;
-};
-
-// How many outputs of a pair must be listed, and how many may be.
-struct Counted {
-  Index certain = 0, possible = 0;
-};
-
-Counted check_detections(const PairTruth& truth, const std::vector<Detected>& found,
-                         bool all_listed, Tally& tally) {
-  Counted counted;
-  const Interval threshold = threshold_of(truth);
-  const Index reach = truth.problem().fields.result.distance - 1;
-  std::vector<char> listed(truth.size());
-  for (const auto& [at, value] : found) {
-    std::string wrong;
-    if (listed[at]++) {
-      wrong = "is listed twice";
-    } else if (truth.high(at) < threshold.low) {
-      wrong = "is below the threshold " + number(threshold.low);
-    } else if (!truth.is_first_within(at, reach, true)) {
-      wrong = "is too close to a larger output";
-    } else {
-      wrong = wrong_value(truth, at, value, tally);
-    }
-    if (!wrong.empty()) tally.wrong(truth.where(at) + ": " + wrong);
-  }
-  for (Index e = 0; e < truth.size(); ++e) {
-    if (truth.high(e) < threshold.low || !truth.is_first_within(e, reach, true)) continue;
-    ++counted.possible;
-    if (truth.low(e) < threshold.high || !truth.is_first_within(e, reach, false)) continue;
-    ++counted.certain;
-    if (!all_listed || listed[e]) continue;
-    tally.wrong(truth.where(e) + ": " + number(truth.value(e)) + " +- " + number(truth.bound(e)) +
-                " is missing; the threshold is " + number(threshold.high));
-  }
-  return counted;
-}
-
 void check_sum(const PairTruth& truth, InputKind kind, double sum, Tally& tally) {
   long double exact = 0;  // the roundings of equal numbers would all have one direction
   double absolute = 0, bounds = 0, squares = 0;
@@ -239,89 +165,18 @@ void check_sum(const PairTruth& truth, InputKind kind, double sum, Tally& tally)
               number(bound));
 }
 
-// Pairs with references in memory at a time: one a thread at least, unless pairs are very large,
-// and few enough that their memory is soon used again.
-Index pairs_of_a_turn(const Problem& problem) {
-  constexpr Index kElements = Index{1} << 24, kMostElements = Index{1} << 27;
-  const Index size = problem.out_size();
-  const Index one_a_thread = std::min<Index>(omp_get_max_threads(), kMostElements / size);
-  return std::clamp<Index>(std::max(kElements / size, one_a_thread), 1, problem.pairs());
-}
-
-// Calls step(pair truth, tally of the pair) for all pairs, several at a time, and adds up the tallies.
-template <typename F>
-Tally each_pair(const Problem& problem, Truth& truth, InputKind kind, F&& step) {
-  const Index size = problem.out_size(), per_chunk = pairs_of_a_turn(problem);
-  Tally all;
-  for (Index first = 0; first < problem.pairs(); first += per_chunk) {
-    const Index count = std::min(per_chunk, problem.pairs() - first);
-    const Reference reference = truth.reference(kind, first, count);
-    std::vector<Tally> of_pairs(count);
-#pragma omp parallel for schedule(dynamic)
-    for (Index i = 0; i < count; ++i) {
-      of_pairs[i].first_wrong_pair = first + i;
-      step(PairTruth(problem, first + i, reference.value.data() + i * size,
-                     reference.bound.data() + i * size),
-           of_pairs[i]);
-    }
-    for (const Tally& of_pair : of_pairs) all.add(of_pair);
-  }
-  return all;
-}
-
-Check check_above(const Problem& problem, Truth& truth, InputKind kind, const void* records) {
-  const auto* const header = static_cast<const AboveHeader*>(records);
-  const auto* const detections = reinterpret_cast<const Detection*>(header + 1);
-  const auto capacity = static_cast<std::uint64_t>(problem.fields.result.capacity);
-  const std::string name = "result '" + field_text(problem.fields, "result") + "': ";
-  Tally tally;
-  std::map<Index, std::vector<Detected>> found;  // by pair
-  // The memory of the records holds no more than all outputs.
-  const std::uint64_t most = std::min(capacity, static_cast<std::uint64_t>(problem.out_elements()));
-  for (std::uint64_t i = 0; i < std::min(header->count, most); ++i) {
-    const Detection& d = detections[i];
-    if (d.pair < 0 || d.pair >= problem.pairs() || d.sy < problem.window.sy.first ||
-        d.sy > problem.window.sy.last || d.sx < problem.window.sx.first ||
-        d.sx > problem.window.sx.last) {
-      tally.wrong("detection " + std::to_string(i) + ": pair " + std::to_string(d.pair) +
-                  " at sy=" + std::to_string(d.sy) + " sx=" + std::to_string(d.sx) +
-                  " is outside the problem");
-      continue;
-    }
-    const Index at =
-        (d.sy - problem.window.sy.first) * problem.out_cols() + d.sx - problem.window.sx.first;
-    found[d.pair].push_back({at, d.value});
-  }
-  if (!tally.check.passed()) tally.first_wrong_pair = -1;  // before those of all pairs
-  const bool all_listed = header->count <= capacity;
-  std::vector<Counted> counted(problem.pairs());
-  tally.add(each_pair(problem, truth, kind, [&](const PairTruth& of_pair, Tally& into) {
-    const Index p = of_pair.pair();
-    const std::vector<Detected> listed = found.contains(p) ? found.at(p) : std::vector<Detected>{};
-    counted[p] = check_detections(of_pair, listed, all_listed, into);
-  }));
-  Index certain = 0, possible = 0;
-  for (const Counted& of_pair : counted) {
-    certain += of_pair.certain;
-    possible += of_pair.possible;
-  }
-  const std::string expected = std::to_string(certain) + " to " + std::to_string(possible);
-  if (header->count < static_cast<std::uint64_t>(certain) ||
-      header->count > static_cast<std::uint64_t>(possible)) {
-    tally.wrong(name + "count is " + std::to_string(header->count) + ", expected " + expected);
-  } else if (!all_listed) {
-    tally.wrong(name + "capacity exceeded: " + std::to_string(header->count) +
-                " outputs are at least the threshold; use a larger capacity or threshold");
-  }
-  return tally.check;
-}
-
 class ResultTruth : public Truth {
+  static constexpr std::size_t kKeptBytes = std::size_t{1} << 28;  // of the candidates of a kind
+
  public:
   ResultTruth(const Problem& problem, std::shared_ptr<Truth> surface, Device& device)
       : problem_(problem), surface_(std::move(surface)), device_(device) {}
 
-  void set_round(Index round) override { surface_->set_round(round); }
+  void set_round(Index round) override {
+    if (round != round_) above_.erase(InputKind::sparse);
+    round_ = round;
+    surface_->set_round(round);
+  }
   void fill(InputKind kind, void* left, void* right) override { surface_->fill(kind, left, right); }
   std::string changed_inputs(InputKind kind, const void* left, const void* right) override {
     return surface_->changed_inputs(kind, left, right);
@@ -331,7 +186,14 @@ class ResultTruth : public Truth {
     const auto bytes = static_cast<std::size_t>(problem_.result_bytes(sizeof(float)));
     std::vector<double> records((bytes + sizeof(double) - 1) / sizeof(double));
     device_.download(records.data(), out, bytes);
-    return check_result(problem_, *surface_, kind, records.data());
+    if (problem_.fields.result.kind != ResultKind::above) {
+      return check_result(problem_, *surface_, kind, records.data());
+    }
+    auto [known, is_new] = above_.try_emplace(kind);
+    if (is_new) known->second = std::make_unique<AboveTruth>(problem_, *surface_, kind);
+    const Check check = known->second->check(*surface_, records.data());
+    if (known->second->bytes() > kKeptBytes) above_.erase(known);
+    return check;
   }
   Reference reference(InputKind kind, Index first, Index count) override {
     return surface_->reference(kind, first, count);
@@ -341,6 +203,8 @@ class ResultTruth : public Truth {
   Problem problem_;
   std::shared_ptr<Truth> surface_;
   Device& device_;
+  Index round_ = 0;
+  std::map<InputKind, std::unique_ptr<AboveTruth>> above_;
 };
 
 }  // namespace
@@ -349,7 +213,9 @@ Check check_result(const Problem& problem, Truth& truth, InputKind kind, const v
   const Result& result = problem.fields.result;
   const auto* const peaks = static_cast<const Peak*>(records);
   const auto* const sums = static_cast<const double*>(records);
-  if (result.kind == ResultKind::above) return check_above(problem, truth, kind, records);
+  if (result.kind == ResultKind::above) {
+    return AboveTruth(problem, truth, kind).check(truth, records);
+  }
   // Each thread has tables of its own.
   std::vector<Interpolation> interpolations(omp_get_max_threads(), Interpolation(result.upsample));
   return each_pair(problem, truth, kind,

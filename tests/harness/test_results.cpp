@@ -31,6 +31,7 @@ class Known : public Truth {
   std::string changed_inputs(InputKind, const void*, const void*) override { return ""; }
   Check check(InputKind, const void*) override { return {}; }
   Reference reference(InputKind, Index first, Index count) override {
+    references += count;
     const auto part = [&](const std::vector<double>& all) {
       const auto size = static_cast<std::ptrdiff_t>(out_size);
       return std::vector<double>(all.begin() + first * size, all.begin() + (first + count) * size);
@@ -39,6 +40,7 @@ class Known : public Truth {
   }
   const std::vector<double>& values() const { return value_; }
   Index out_size = 0;
+  Index references = 0;  // of pairs that were computed
 
  private:
   std::vector<double> value_, bound_;
@@ -64,6 +66,7 @@ class Judged {
     return reinterpret_cast<Detection*>(records_.data() + 2)[i];
   }
   double& sum(std::size_t i) { return records_[i]; }
+  const void* records() const { return records_.data(); }
 
   // "" where the records pass.
   std::string wrong(InputKind kind = InputKind::zero_mean) {
@@ -324,7 +327,7 @@ TEST(Verdict, DetectionsAreJudged) {
   expect_says(said([](Judged& j) { j.detection(0).sx += 10; }, all), "is outside the problem");
   expect_says(said([](Judged& j) { j.detection(0).pair = 1; }, all), "is outside the problem");
   expect_says(said([](Judged& j) { j.detection(0).value += 1; }, all), "value is ");
-  expect_says(said([](Judged& j) { --j.header().count; }, all), "4 +- 0.0001 is missing");
+  expect_says(said([](Judged& j) { --j.header().count; }, all), "4 +- 0.000100238419 is missing");
 }
 
 TEST(Verdict, DetectionsKeepTheirDistance) {
@@ -341,6 +344,37 @@ TEST(Verdict, DetectionsKeepTheirDistance) {
   };
   expect_says(said(add, "above:3.5:5:3"), "is too close to a larger output");
   expect_says(said([](Judged& j) { --j.header().count; }, "above:3.5:5:3"), "is missing");
+}
+
+// Surfaces of detections take long, and many points share their truth.
+TEST(Verdict, SurfacesOfDetectionsAreComputedOnce) {
+  const Problem problem = circular_problem(2, 4, "above:3.5:5");
+  const std::vector<double> surface = {1, 5, 2, 7, 3, 0, 4, 0};
+  const auto known = std::make_shared<Known>(surface, 1e-4);
+  known->out_size = problem.out_size();
+  const std::unique_ptr<Device> device = open_cpu();
+  const std::unique_ptr<Truth> truth = make_result_truth(problem, known, *device);
+  const auto said = [&](const Spoil& spoil, InputKind kind = InputKind::sparse) {
+    Judged judged(problem, surface, 1e-4);
+    spoil(judged);
+    const Check check = truth->check(kind, judged.records());
+    return check.passed() ? "" : describe_failure(problem, check);
+  };
+  const auto nothing = [](Judged&) {};
+  EXPECT_EQ(said(nothing), "");
+  EXPECT_EQ(said(nothing), "");
+  expect_says(said([](Judged& j) { --j.header().count; }), "is missing");
+  EXPECT_EQ(known->references, 1);
+  expect_says(said([](Judged& j) { j.detection(0).sx += 1; }), "is below the threshold");
+  EXPECT_EQ(known->references, 2) << "an output that is no candidate is looked at";
+  EXPECT_EQ(said(nothing, InputKind::zero_mean), "");
+  EXPECT_EQ(known->references, 3) << "another input";
+  truth->set_round(0);
+  EXPECT_EQ(said(nothing), "");
+  EXPECT_EQ(known->references, 3) << "the same round";
+  truth->set_round(1);
+  EXPECT_EQ(said(nothing), "");
+  EXPECT_EQ(known->references, 4) << "other sparse inputs";
 }
 
 TEST(Verdict, ACapacityExceededIsNeverRight) {
