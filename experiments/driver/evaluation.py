@@ -23,7 +23,7 @@ from experiments.driver.sweep import Progress, Sweep
 from xcorr.errors import warn
 from xcorr.problem import Problem
 
-GROUP_S = 60.0  # predicted seconds of a process of stage select
+GROUP_S = 240.0  # predicted seconds of a process of stage select, which takes a second or two to start
 Place = tuple[str, Key]
 
 
@@ -64,8 +64,8 @@ class Evaluation:
         return [row for row in rows if counts(row)]
 
     def to_select(self, rows: Sequence[Row], number: int, guess: bool = False) -> list[Unit]:
-        """The units with the points that lack samples of a round of stage select: of the first round those with short launches, of
-        the second all that are promising, of the third the survivors. With `guess` a point without a time has its predicted one."""
+        """The units with the points that lack samples of a round of stage select: of those that are promising and short enough, in
+        the last round of the survivors. With `guess` a point without a time has its predicted one."""
         times = stages.times_of(rows)
         bad = {store.key_of(row) for row in rows if row["outcome"] != "passed"}
         predictor, found = self.predictors[SELECT], []
@@ -73,21 +73,19 @@ class Evaluation:
             groups = groups_of(unit, self.shown)
             known = {one: predictor.known_s(unit, one) for one in unit.params}
             predicted = {one: predictor.launch_s(unit, one) for one in stages.candidates(groups, known)}
-            wanted = {one for one, launch in predicted.items() if launch <= stages.SHORT_S}
-            if number:
-                guessed = {one for one in predicted if not predictor.knows(unit, one)}
-                wanted = stages.promising(groups, predicted, guessed)
-            samples = times.get(stages.cell_of(unit), {})
+            guessed = {one for one in predicted if not predictor.knows(unit, one)}
+            wanted = stages.promising(groups, predicted, guessed, predictor.carried(unit, unit.params))
+            wanted = {one for one in wanted if predicted[one] <= stages.ROUNDS[number].longest_s}
+            samples, needed = times.get(stages.cell_of(unit), {}), 1
             if number == len(stages.ROUNDS) - 1:
                 timed = {one: samples.get(one) or [1e6 * predicted[one]] for one in wanted} if guess else samples
                 wanted &= stages.survivors([[one for one in group if one in wanted] for group in groups], timed)
+                needed = 2
             keys = {one: unit.key(one, SELECT) for one in wanted}
             lacking = {
                 one
                 for one, key in keys.items()
-                if key not in bad
-                and not predictor.why_not(unit, one)
-                and len(samples.get(one, ())) < stages.ROUNDS[number]
+                if key not in bad and not predictor.why_not(unit, one) and len(samples.get(one, ())) < needed
             }
             if lacking:
                 found.append(dataclasses.replace(unit, params=tuple(one for one in unit.params if one in lacking)))
@@ -131,13 +129,14 @@ class Evaluation:
     def estimate(self) -> str:
         """What is left to measure, and how long it will take, for each stage."""
         rows = self.rows(SELECT, set_aside=False)
-        rounds = [self.to_select(rows, number, guess=True) for number in range(len(stages.ROUNDS))]
+        last = len(stages.ROUNDS) - 1
+        rounds = [self.to_select(rows, number, guess=True) for number in (last - 1, last)]
         final = self.blocks(self.contenders(rows, guess=True), self.rows(self.name, set_aside=False))
         predictors, limit = self.predictors, self.presets[self.name].block_s
         seconds = [sum(predictors[SELECT].series_s(group) for units in rounds for group in self._groups(units))]
         seconds.append(sum(map(predictors[self.name].series_s, final)))
         chosen = [one for block in final for one in block]
-        points = [sum(len(unit.params) for unit in units) for units in (rounds[1], chosen)]
+        points = [sum(len(unit.params) for unit in units) for units in (rounds[0], chosen)]
         lines: list[list[Any]] = [
             ["select", points[0], "", seconds[0] / 60],
             ["final", points[1], len(final), seconds[1] / 60],
@@ -152,7 +151,7 @@ class Evaluation:
     def select(self) -> tuple[Progress, int]:
         """Measures what is left of stage select. What was measured, and how many processes the deadline left."""
         progress = Progress()
-        for number, samples in enumerate(stages.ROUNDS):
+        for number, (_, samples) in enumerate(stages.ROUNDS):
             units = self.to_select(self.rows(SELECT), number)
             if units:
                 sweep = self._sweep(SELECT, {"repetitions": samples}, progress)

@@ -16,7 +16,7 @@ from experiments.driver.store import Row
 from xcorr.choice import speeds
 from xcorr.choice.speeds import work_of
 from xcorr.native.variants import Variant
-from xcorr.problem import Problem
+from xcorr.problem import Problem, Shape
 
 # Parts of a point besides its repetitions: a launch for each kind of input, one for the batch size, one for the final check, a
 # search for the number of calls that fit into the queue of a GPU (as long as two batches), ten plans, or three where they take long, and for
@@ -35,12 +35,22 @@ TIMEOUT_FACTOR = 20
 LONGEST_TIMEOUT_S = 1e6  # system calls that wait accept at most some weeks
 
 
+Shapes = tuple[Shape, Shape, str]  # of left and right, and the window
+# A launch that takes longer is one that fills the card: with more matrices of the same shapes it takes as much longer.
+FULL_S = 0.01
+
+
+def _shapes(problem: Problem) -> Shapes:
+    return problem.left, problem.right, problem.window
+
+
 @dataclass(frozen=True)
 class Sample:
     """A measured launch of a point of a variant."""
 
     form: str
     work: float
+    shapes: Shapes
     seconds: float
     plan_s: float
 
@@ -61,8 +71,8 @@ class Predictor:
         self._cores = max(1, int(machine.get("cores") or 1))
         self._backend = "cuda" if device.startswith("cuda") else "cpu"
         self._preset, self._preset_name = preset, name
-        # by (form, work): the fastest repetition
-        self._samples: dict[tuple[str, ...], dict[tuple[str, float], Sample]] = defaultdict(dict)
+        # by (form, work, shapes): the fastest repetition
+        self._samples: dict[tuple[str, ...], dict[tuple[str, float, Shapes], Sample]] = defaultdict(dict)
         self._classes: dict[str, str] = {}
 
     def learn(self, rows: Iterable[Row], variants: Iterable[Variant] = ()) -> None:
@@ -76,10 +86,10 @@ class Predictor:
             key = (row["variant"], row["params"], row["precision"], row["mode"], problem.fields.text)
             work = work_of(problem, algorithm_class)
             seconds, plan = float(row["compute_us"]) * 1e-6, float(row["plan_us"] or 0) * 1e-6
-            new = Sample(row["form"], work, seconds, plan)
-            known = self._samples[key].setdefault((row["form"], work), new)
+            new = Sample(row["form"], work, _shapes(problem), seconds, plan)
+            known = self._samples[key].setdefault((new.form, new.work, new.shapes), new)
             if seconds < known.seconds:
-                self._samples[key][row["form"], work] = new
+                self._samples[key][new.form, new.work, new.shapes] = new
 
     def launch_s(self, unit: Unit, params: str) -> float:
         """Predicted seconds of one computation of the whole problem."""
@@ -105,7 +115,7 @@ class Predictor:
         affine = near.seconds + slope * (work - near.work)
         return max(min(affine, proportional), near.seconds * (0.9 + 0.1 * ratio))
 
-    def _of(self, unit: Unit, params: str) -> dict[tuple[str, float], Sample]:
+    def _of(self, unit: Unit, params: str) -> dict[tuple[str, float, Shapes], Sample]:
         key = (unit.variant.id, params, unit.precision, unit.mode, unit.problem.fields.text)
         return self._samples.get(key, {})
 
@@ -114,10 +124,23 @@ class Predictor:
         return speeds.of_variant(known, variant)
 
     def known_s(self, unit: Unit, params: str) -> float | None:
-        """Seconds of the shortest measured launch of the point on problems of the same form and work; None without one."""
+        """Seconds of the shortest measured launch of the point on this problem; None without one."""
         work = work_of(unit.problem, unit.variant.algorithm_class)
-        found = self._of(unit, params).get((unit.problem.form, work))
+        found = self._of(unit, params).get((unit.problem.form, work, _shapes(unit.problem)))
         return None if found is None else found.seconds
+
+    def carried(self, unit: Unit, points: Sequence[str]) -> dict[str, float]:
+        """Seconds of launches of the points on one problem with fewer matrices of the same shapes: the largest one on which all
+        launches that are known fill the card. Empty where there is none. Such points have the same order with more matrices."""
+        work = work_of(unit.problem, unit.variant.algorithm_class)
+        place = (unit.problem.form, _shapes(unit.problem))
+        found: dict[float, dict[str, float]] = defaultdict(dict)
+        for one in points:
+            for sample in self._of(unit, one).values():
+                if (sample.form, sample.shapes) == place and sample.work < work:
+                    found[sample.work][one] = sample.seconds
+        full = [smaller for smaller, of in found.items() if min(of.values()) >= FULL_S and len(of) > 1]
+        return found[max(full)] if full else {}
 
     def knows(self, unit: Unit, params: str) -> bool:
         """Whether a launch of the point is known, on any problem."""

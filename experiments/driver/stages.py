@@ -8,7 +8,7 @@ on one card.
 
 import dataclasses
 import statistics
-from collections import defaultdict
+from collections import defaultdict, namedtuple
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from experiments.driver.best import CELL, Cell
@@ -17,19 +17,23 @@ from experiments.driver.points import Unit
 from experiments.driver.predict import Predictor
 from experiments.driver.shown import Shown, groups_of, needed
 
-# Samples that the rounds of stage select add: to points with short launches, to those with long ones, to survivors.
-ROUNDS = (1, 1, 2)
-SHORT_S = 0.002  # predicted launch of a point that is measured before the others
+INFINITE = float("inf")
+# The rounds of stage select: each adds `samples` to points whose predicted launch takes no longer than `longest_s`, the last one to
+# the survivors of all. What a round measures refines the predictions of longer launches.
+Round = namedtuple("Round", "longest_s samples")
+ROUNDS = (Round(0.002, 1), Round(0.02, 1), Round(0.1, 1), Round(INFINITE, 1), Round(INFINITE, 2))
+CARRIED = 1.2  # times the fastest with fewer matrices, of launches that fill the card: beyond it a long launch is not measured
 HOPELESS = 4.0  # times the shortest predicted launch of a group: beyond it a long launch is not measured
 # Of a group whose launches are all longer than LONG_S, FEW points are measured: those with the shortest predicted launches.
 LONG_S = 0.02
 FEW = 8
-STEADY_US = 10_000.0  # a sample of a longer launch is an average: what is not within EQUAL times the fastest has lost
+# A sample of a longer launch is an average: what is not within EQUAL times the fastest has lost. Where launches are longer than LONG_S the first
+# sample decides.
+STEADY_US = 10_000.0
 EQUAL = 1.01
 FAR = 1.5  # times the fastest: beyond it a point of a group cannot win, and a contender is none
 CLOSE = 1.1  # times the fastest: below it one sample says nothing
 KNOWN = 1.6  # times the fastest: beyond it by rows of this architecture, a point is not measured at all
-INFINITE = float("inf")
 Groups = Sequence[Sequence[str]]
 Samples = Mapping[str, Sequence[float]]  # times of points by parameters, in the order in which they were measured
 Times = Mapping[Cell, Samples]
@@ -80,14 +84,22 @@ def candidates(groups: Groups, known_s: Mapping[str, float | None]) -> set[str]:
     return found
 
 
-def promising(groups: Groups, predicted_s: Mapping[str, float], guessed: Collection[str]) -> set[str]:
+def promising(
+    groups: Groups, predicted_s: Mapping[str, float], guessed: Collection[str], carried_s: Mapping[str, float]
+) -> set[str]:
     """The points of a unit that stage select measures, by predictions from what is measured: those with a short launch, and of each
-    group those that are no more than HOPELESS times as slow as its fastest, or FEW of them where all are longer than LONG_S.
-    `guessed`: points of which no launch is known on any problem; they are measured."""
-    found = {one for one, time in predicted_s.items() if time <= SHORT_S or one in guessed}
+    group those that are no more than HOPELESS times as slow as its fastest (by `carried_s`, launches that fill the card with fewer
+    matrices: CARRIED times), or FEW of them where all are longer than LONG_S. `guessed`: points of which no launch is known on any
+    problem; they are measured."""
+    found = {one for one, time in predicted_s.items() if time <= ROUNDS[0].longest_s or one in guessed}
     for group in groups:
         ranked = sorted((predicted_s[one], one) for one in group if one in predicted_s and one not in guessed)
-        hopeful = [(time, one) for time, one in ranked if time <= HOPELESS * ranked[0][0]]
+        least = min((carried_s[one] for one in group if one in carried_s), default=0.0)
+        hopeful = [
+            (time, one)
+            for time, one in ranked
+            if time <= HOPELESS * ranked[0][0] and carried_s.get(one, least) <= CARRIED * least
+        ]
         if ranked and ranked[0][0] > LONG_S:
             hopeful = hopeful[:FEW]
         found.update(one for _, one in hopeful)
@@ -99,13 +111,15 @@ def survivors(groups: Groups, samples: Samples) -> set[str]:
 
     This is the rule of the successive halving. In each group the slower half of the points is dropped, except what is within
     CLOSE times the fastest, and so is every point beyond FAR times the fastest, whichever half it is in. Where the fastest takes
-    longer than STEADY_US, only what is within EQUAL times the fastest stays. A group with one point left is decided. A point goes on
-    while one group keeps it. Rounds add ROUNDS samples; a point's time is the median of all of its samples.
+    longer than STEADY_US, only what is within EQUAL times the fastest stays, and nothing where it takes longer than LONG_S. A group
+    with one point left is decided. A point goes on while one group keeps it. A point's time is the median of all of its samples.
     """
     found: set[str] = set()
     for group in groups:
         ranked = _ranked(group, samples)
         fastest = ranked[0][0] if ranked else 0.0
+        if fastest > 1e6 * LONG_S:
+            continue
         half = (len(ranked) + 1) // 2
         limits = (EQUAL, EQUAL) if fastest > STEADY_US else (FAR, CLOSE)
         kept = [one for place, (time, one) in enumerate(ranked) if time <= limits[place >= half] * fastest]

@@ -187,6 +187,7 @@ class Cuda : public Device {
         const Index held = search(*gate_, [&] { launch_empty(stream_.get()); }, kMostLaunches);
         queue_ = std::max<Index>(held, 256);  // every queue is longer; the host was held up
       }
+      if (pace.calls == 0 && count > 1) pace = pace_of(launches_of(compute), queue_);
       const Timed timed = time_gated(*gate_, compute, count, pace, queue_);
       if (!pace.by_host) return timed;
     }
@@ -299,9 +300,8 @@ class Cuda : public Device {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
-  Seconds time_graph(const std::function<void()>& compute, Index count) {
+  CudaGraph captured(const std::function<void()>& compute) {
     cudaGraph_t captured{};
-    cudaGraphExec_t instantiated{};
     require_cuda(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal),
                  "graph capture");
     try {
@@ -312,7 +312,25 @@ class Cuda : public Device {
       throw;
     }
     require_cuda(cudaStreamEndCapture(stream_.get(), &captured), "graph capture");
-    const CudaGraph graph(captured);
+    return CudaGraph(captured);
+  }
+
+  // Launches of a call; 0 where it cannot be captured, as a call that waits for its own work.
+  Index launches_of(const std::function<void()>& compute) {
+    try {
+      const CudaGraph graph = captured(compute);
+      std::size_t nodes = 0;
+      require_cuda(cudaGraphGetNodes(graph.get(), nullptr, &nodes), "graph");
+      return static_cast<Index>(nodes);
+    } catch (const std::exception&) {
+      cudaGetLastError();  // clears the error, or the check of the next launch would report it
+      return 0;
+    }
+  }
+
+  Seconds time_graph(const std::function<void()>& compute, Index count) {
+    const CudaGraph graph = captured(compute);
+    cudaGraphExec_t instantiated{};
     require_cuda(cudaGraphInstantiate(&instantiated, graph.get(), 0), "graph");
     const CudaGraphExec executable(instantiated);
     const auto launch = [&] {

@@ -62,11 +62,20 @@ inline Index search(Gate& gate, const std::function<void()>& compute, Index call
   return held;
 }
 
+// The pace of calls of `launches` launches each, where a queue holds `queue` of them: a part takes at most half of it. Calls of
+// several launches may use several streams, whose events need places too. 0 launches: not known.
+inline Pace pace_of(Index launches, Index queue) {
+  if (launches == 0) return {};
+  const Index share = launches == 1 ? queue / 2 : queue / 4;
+  return {std::max<Index>(share / launches, 1), true, false};
+}
+
 // Time of `count` calls of `compute` in parts, each behind a closed gate. A part takes at most half
 // of the queue: of calls that fit, at most half are enqueued at once. A part whose gate lets go
 // early is not counted and measured again, with fewer calls. A single call that is not enqueued
 // while its gate is closed waits for its own work, or has more launches than the queue holds. Then
-// pace.by_host becomes true, and the time is not to be used.
+// pace.by_host becomes true, and the time is not to be used. How many calls fit is sought where the
+// pace is not known (pace_of).
 // `queue`: the launches that the queue holds. Calls have at least one, so that no search needs more of
 // them; it leaves a quarter to the gate, since whoever finds the queue full waits until the gate lets go.
 inline Timed time_gated(Gate& gate, const std::function<void()>& compute, Index count, Pace& pace,

@@ -151,3 +151,20 @@ def test_a_point_with_a_long_verification_is_not_selected():
     assert made.why_not(unit(32), "") == ""
     assert made.launch_s(unit(180), "") < 5
     assert "with its verification" in made.why_not(unit(180), "")
+
+
+def test_launches_that_fill_the_card_are_carried_from_fewer_matrices():
+    fast, slow = "warps_per_block=2", "warps_per_block=4"
+    made = predictor("cuda")
+    rows = [measured(64, us, CUDA, rights, params=one) for rights, one, us in (
+        (2, fast, 2e3), (2, slow, 3e3),  # too short to fill the card
+        (8, fast, 2e4), (8, slow, 3e4),
+        (512, fast, 1e6),  # nothing to compare it with
+    )]  # fmt: skip
+    made.learn([*rows, measured(48, 1e4, CUDA, 8, params=fast), measured(48, 1.1e4, CUDA, 8, params=slow)])
+    many = unit(64, CUDA, 4000)
+    assert made.carried(many, [fast, slow]) == {fast: 0.02, slow: 0.03}
+    assert made.carried(many, [fast]) == {}
+    assert made.carried(unit(64, CUDA, 8), [fast, slow]) == {}, "no problem with fewer matrices fills the card"
+    assert made.carried(unit(32, CUDA, 4000), [fast, slow]) == {}, "other shapes"
+    assert made.known_s(unit(64, CUDA, 8), fast) == 0.02

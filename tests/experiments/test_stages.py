@@ -28,7 +28,7 @@ FACTS = {"cores": 16, "machine_key": "gpu", "compute_capability": "9.0"}
         ({"a": 1.0, "b": 1.2, "c": 1.3, "d": 1.4}, "ab"),  # the slower half goes
         ({"a": 1.0, "b": 1.02, "c": 1.05, "d": 1.09}, "abcd"),  # but not what is close
         ({"a": 1.0, "b": 1.6, "c": 1.7, "d": 9.0}, ""),  # far: a is decided
-        ({"a": 1e5, "b": 1.009e5, "c": 1.02e5, "d": 1.03e5}, "ab"),  # long: one sample is an average
+        ({"a": 1.5e4, "b": 1.509e4, "c": 1.53e4, "d": 1.54e4}, "ab"),  # long: one sample is an average
         ({"a": 1.0}, ""),
         ({}, ""),
     ],
@@ -55,16 +55,31 @@ def test_what_rows_have_far_behind_is_not_measured_and_what_they_lack_is():
 
 def test_long_launches_are_measured_where_a_group_of_theirs_has_none_much_shorter():
     predicted = {"a": 0.1, "b": 0.39, "c": 0.41, "d": 0.5, "e": 0.0019}
-    assert stages.promising([tuple("abcd")], predicted, ()) == set("abe"), "a short one is always measured"
-    assert stages.promising([tuple("abcd"), ("c", "d")], predicted, ()) == set("abcde"), (
+    assert stages.promising([tuple("abcd")], predicted, (), {}) == set("abe"), "a short one is always measured"
+    assert stages.promising([tuple("abcd"), ("c", "d")], predicted, (), {}) == set("abcde"), (
         "c and d are the best of theirs"
     )
-    assert stages.promising([tuple("abcde")], predicted, ()) == {"e"}
-    assert stages.promising([tuple("abcde")], predicted, {"d"}) == {"d", "e"}, "nobody knows that d is slow"
-    assert stages.promising([("x",)], {}, ()) == set()
+    assert stages.promising([tuple("abcde")], predicted, (), {}) == {"e"}
+    assert stages.promising([tuple("abcde")], predicted, {"d"}, {}) == {"d", "e"}, "nobody knows that d is slow"
+    assert stages.promising([("x",)], {}, (), {}) == set()
     many = {f"{one:02}": 0.03 + 0.001 * one for one in range(20)}
-    assert stages.promising([tuple(many)], many, ()) == set(sorted(many)[: stages.FEW])
-    assert stages.promising([tuple(many)], {**many, "00": 0.019}, ()) == set(many), "one is shorter"
+    assert stages.promising([tuple(many)], many, (), {}) == set(sorted(many)[: stages.FEW])
+    assert stages.promising([tuple(many)], {**many, "00": 0.019}, (), {}) == set(many), "one is shorter"
+
+
+def test_launches_that_fill_the_card_have_their_order_from_fewer_matrices():
+    predicted = {"a": 0.05, "b": 0.05, "c": 0.06, "d": 0.05}
+    carried = {"a": 0.010, "b": 0.0121, "c": 0.0119}
+    assert stages.promising([tuple("abcd")], predicted, (), carried) == set("acd"), "d was not measured there"
+    assert stages.promising([("b",), tuple("abcd")], predicted, (), carried) == set("abcd"), (
+        "b is the only one of its group"
+    )
+
+
+def test_where_launches_are_long_the_first_sample_decides():
+    long = 1e6 * stages.LONG_S
+    assert stages.survivors([("a", "b")], {"a": [0.9 * long], "b": [0.905 * long]}) == {"a", "b"}
+    assert not stages.survivors([("a", "b")], {"a": [1.1 * long], "b": [1.101 * long]})
 
 
 def test_blocks_hold_whole_problems_and_end_in_time():
@@ -164,7 +179,7 @@ def replayed():
     device = Device([row for _, own in some for row in own])
     words = (device, RECORDED, FACTS, presets, EVALUATION, experiments, units, shown(), predictors, None)
     evaluation = Replayed(*words)
-    for number, samples in enumerate(stages.ROUNDS):
+    for number, (_, samples) in enumerate(stages.ROUNDS):
         chosen = evaluation.to_select(evaluation.rows(SELECT), number)
         evaluation._sweep(SELECT, {"repetitions": samples}, Progress()).go_groups([chosen], {})
     return evaluation, device, units
@@ -186,7 +201,7 @@ def test_the_halving_finds_the_winners_of_the_exhaustive_grid(replayed):
 def test_the_halving_takes_fewer_samples_than_the_grid(replayed):
     _, device, units = replayed
     points = sum(len(unit.params) for unit in units)
-    assert points <= len(device.rows) < points * sum(stages.ROUNDS) * 0.75
+    assert points <= len(device.rows) < points * (1 + stages.ROUNDS[-1].samples) * 0.75
 
 
 def test_the_fastest_of_each_problem_and_all_that_are_close_contend(replayed):

@@ -102,6 +102,21 @@ TEST(Gate, NeverWaitsForAQueueWhoseLengthIsKnown) {
   }
 }
 
+TEST(Gate, SeeksNothingWhereTheLaunchesOfACallAreKnown) {
+  for (const Index launches : {1, 2, 7, 400, 5000}) {
+    Queue queue;
+    Pace pace = pace_of(launches, kDepth);
+    const Index count = 600;
+    const Timed timed = time_gated(queue, [&] { queue.launch(launches); }, count, pace);
+    EXPECT_EQ(pace.by_host, launches > kDepth) << launches;
+    if (pace.by_host) continue;
+    EXPECT_DOUBLE_EQ(timed.seconds, kLaunch * static_cast<double>(count * launches));
+    EXPECT_LE(queue.longest, kDepth / 2) << launches;
+    EXPECT_EQ(queue.closings, (count + pace.calls - 1) / pace.calls) << "no part was sought";
+  }
+  EXPECT_EQ(pace_of(0, kDepth).calls, 0) << "calls that cannot be captured";
+}
+
 TEST(Gate, MeasuresAPartAgainThatItLetGo) {
   Queue queue;
   Pace pace;
