@@ -153,11 +153,17 @@ class Bench:
         yield from self._events(words, b"", params[0], lambda event: timeout_s(event.params))
 
     def measure_points(
-        self, points: Sequence[tuple[Unit, str]], preset: Preset, timeout_s: Callable[[int], float]
+        self,
+        points: Sequence[tuple[Unit, str]],
+        preset: Preset,
+        timeout_s: Callable[[int], float],
+        own: Sequence[Mapping[str, Any]] = (),
     ) -> Iterator[Starting | Record | Ended]:
-        """As measure, for points of several problems. Events carry the index of a point, and `timeout_s` takes it."""
+        """As measure, for points of several problems. Events carry the index of a point, and `timeout_s` takes it. `own`: options
+        of each point beside those of the preset."""
         words = ["--points", "-", *_timing(preset)]
         asked = [{**_options(unit), "params": one, "energy_time": float(unit.energy_s)} for unit, one in points]
+        asked = [{**point, **more} for point, more in zip(asked, own)] if own else asked
         lines = "".join(json.dumps(point) + "\n" for point in asked)
         yield from self._events(words, lines.encode(), points[0][1], lambda event: timeout_s(event.number or 0))
 

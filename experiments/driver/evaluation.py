@@ -49,7 +49,7 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         self.units = [unit for unit in self.units if unit.variant.declares(unit.problem.fields)]
-        self.selecting = stages.one_a_cell(self.units)
+        self.selecting = stages.to_choose_from(stages.one_a_cell(self.units))
 
     def rows(self, preset: str, set_aside: bool = True) -> list[Row]:
         """The rows of a preset that count."""

@@ -20,7 +20,8 @@ class Unit:
     """A variant on a problem, and the parameters to measure. A process measures one unit, or several.
 
     `needed`: parameters that a figure of a paper or a claim needs, whatever limit on a launch the preset has. `drawn`:
-    parameters of points that figures draw and that cannot win, for which one process of a block is enough.
+    parameters of points that figures draw and that cannot win, for which one process of a block is enough. `brief`: parameters
+    that a block measures with --brief.
     """
 
     experiment: str
@@ -33,6 +34,7 @@ class Unit:
     energy_s: float = 0.0
     needed: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
+    brief: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -53,11 +55,6 @@ class Unit:
 
     def key(self, params: str, preset: str) -> Key:
         return key_of(self.cells(params, preset))
-
-
-def is_drawn_briefly(unit: Unit, params: str) -> bool:
-    """Whether a block measures the point with --brief: a figure draws its time, and it has neither phases nor plans that take long."""
-    return params in unit.drawn and unit.variant.algorithm_class != "fft"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.driver.points import Unit, is_drawn_briefly
+from experiments.driver.points import Unit
 from experiments.driver.schema import Preset, Rate, Rates
 from experiments.driver.store import Row
 from xcorr.choice import speeds
@@ -38,6 +38,8 @@ LONGEST_TIMEOUT_S = 1e6  # system calls that wait accept at most some weeks
 Shapes = tuple[Shape, Shape, str]  # of left and right, and the window
 # A launch that takes longer is one that fills the card: with more matrices of the same shapes it takes as much longer.
 FULL_S = 0.01
+# Of a longer launch each process of a block takes one sample, which is an average of many rounds of blocks.
+SLOW_S = 0.05
 
 
 def _shapes(problem: Problem) -> Shapes:
@@ -150,6 +152,15 @@ class Predictor:
         """Whether a launch takes longer than the preset's limit. Such a point, where it is needed, is timed once."""
         return self.launch_s(unit, params) > float(getattr(self._preset.max_predicted_s, self._backend))
 
+    def is_slow(self, unit: Unit, params: str) -> bool:
+        """Whether each process of a block takes one sample of the point."""
+        return self._preset.block_s is not None and self.launch_s(unit, params) > SLOW_S
+
+    def is_brief(self, unit: Unit, params: str) -> bool:
+        """Whether every process of a block measures the point with --brief."""
+        slow = self.is_slow(unit, params) and unit.variant.algorithm_class != "fft"
+        return params in unit.brief or self.is_long(unit, params) or slow
+
     def why_not(self, unit: Unit, params: str) -> str:
         """The reason of not_selected, or "" for a selected point."""
         if params in unit.needed:
@@ -164,8 +175,8 @@ class Predictor:
         return f"predicted {of_point:.3g} s {what}, {selects}"
 
     def point_s(self, unit: Unit, params: str, brief: bool | None = None) -> float:
-        """Predicted seconds of a point without the references, which its process computes once. `brief`: as the preset, and for
-        some points of a block (Sweep._how)."""
+        """Predicted seconds of a point without the references, which its process computes once. `brief`: by default as the preset,
+        and for some points of a block."""
         check = self._rates.verification[self._backend]
         if unit.variant.backend != self._backend:
             return float(check.point_s)
@@ -174,15 +185,14 @@ class Predictor:
         work = work_of(problem, unit.variant.algorithm_class)
         near = _nearest(list(self._of(unit, params).values()), problem.form, work)
         plan = near.plan_s if near else float(self._rate(unit.variant).plan_s)
-        long, phases = self.is_long(unit, params), 0.0
+        phases = 0.0
         if brief is None:
-            in_block = self._preset.block_s is not None
-            brief = self._preset.brief or (in_block and (long or is_drawn_briefly(unit, params)))
+            brief = self._preset.brief or (self._preset.block_s is not None and self.is_brief(unit, params))
         if unit.variant.algorithm_class == "fft" and not brief:
             phases = min(PHASE_LAUNCHES * launch, max(launch, 1.0))
         outputs = problem.pairs * math.prod(problem.output)
         sample = max(launch, ENQUEUED * AIM * self._preset.min_time_s)
-        samples = 1 if long else self._preset.repetitions
+        samples = 1 if self.is_long(unit, params) or self.is_slow(unit, params) else self._preset.repetitions
         kinds = 1 if brief else INPUTS
         return (
             check.point_s * kinds / INPUTS

@@ -7,6 +7,7 @@ on one card.
 """
 
 import dataclasses
+import math
 import statistics
 from collections import defaultdict, namedtuple
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,8 +17,12 @@ from experiments.driver.columns import Key, Row
 from experiments.driver.points import Unit
 from experiments.driver.predict import Predictor
 from experiments.driver.shown import Shown, groups_of, needed
+from experiments.driver.sweep import SLOW
+from xcorr.problem import Problem
 
 INFINITE = float("inf")
+MANY_OUTPUTS = 2**28
+SURFACE = "surface"
 # The rounds of stage select: each adds `samples` to points whose predicted launch takes no longer than `longest_s`, the last one to
 # the survivors of all. What a round measures refines the predictions of longer launches.
 Round = namedtuple("Round", "longest_s samples")
@@ -69,6 +74,16 @@ def one_a_cell(units: Iterable[Unit]) -> list[Unit]:
         first = min(own, key=lambda one: (one.mode != "stream", one.input != "uniform"))
         wanted = {params for one in own for params in one.params}
         found.append(dataclasses.replace(first, params=tuple(one for one in first.variant.points if one in wanted)))
+    return found
+
+
+def to_choose_from(units: Iterable[Unit]) -> list[Unit]:
+    """The units among whose points stage select chooses. All points of a problem contend where they are FEW and each process computes
+    references for many seconds."""
+    found = []
+    for own in problems_of(units):
+        few = sum(len(one.params) for one in own) <= FEW
+        found += [] if few and _has_many_outputs(own[0].problem) else own
     return found
 
 
@@ -160,6 +175,8 @@ def contenders(
     Contenders are the fastest point of each family, the fastest of each group that a figure of a paper or a claim needs (`needed`
     of a unit; where none has a time, the one with the shortest predicted launch), what `named` names, and in mode stream all
     within FAR times the fastest of the problem. The fastest points of other groups are measured beside them (`drawn`).
+    Verified with all inputs (not `brief`) are the fastest point of each variant and what is needed, and FFTs that are drawn, for
+    their phases and plans.
     """
     best: dict[tuple[object, ...], float] = {}
     medians = {cell: {one: statistics.median(own) for one, own in samples.items()} for cell, samples in times.items()}
@@ -182,9 +199,17 @@ def contenders(
         kept = dataclasses.replace(unit, needed=tuple(one for one in unit.params if one in wanted))
         points = [one for one in unit.params if one in chosen | wanted | rivals and not predictor.why_not(kept, one)]
         drawn = tuple(one for one in points if one not in wanted | rivals)
+        whole = wanted | {fastest(points, samples) or points[0]} if points else set()
+        whole = (whole - set(drawn)) if unit.variant.algorithm_class != "fft" else whole | chosen
+        brief = tuple(one for one in points if one not in whole or _has_many_outputs(unit.problem))
         if points:
-            found.append(dataclasses.replace(kept, params=tuple(points), drawn=drawn))
+            found.append(dataclasses.replace(kept, params=tuple(points), drawn=drawn, brief=brief))
     return found
+
+
+def _has_many_outputs(problem: Problem) -> bool:
+    """Whether a problem has so many outputs that are no surface that each reference takes many seconds."""
+    return problem.fields.result != SURFACE and problem.pairs * math.prod(problem.output) > MANY_OUTPUTS
 
 
 def problems_of(units: Iterable[Unit]) -> list[list[Unit]]:
@@ -204,7 +229,9 @@ def is_complete(
     for unit in units:
         for params in unit.params:
             own = rows.get((unit.experiment, unit.key(params, preset)), ())
-            passed = [row for row in own if row["outcome"] == "passed" and row["reason"] == ""]  # else fewer are enough
+            passed = [
+                row for row in own if row["outcome"] == "passed" and row["reason"] in ("", SLOW)
+            ]  # else one is enough
             if not own or (passed and len({row["process"] for row in passed}) < processes):
                 return False
             blocks |= {row["block"] for row in own}

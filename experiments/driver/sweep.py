@@ -14,8 +14,8 @@ from tqdm import tqdm
 
 from experiments.driver.bench import SEED, Bench, Ended, Record, Starting, is_number, verdict_of
 from experiments.driver.columns import COLUMNS, FLOATS, INTEGERS, RECORDED, Key, Row
-from experiments.driver.points import Unit, in_processes, is_drawn_briefly
-from experiments.driver.predict import Predictor
+from experiments.driver.points import Unit, in_processes
+from experiments.driver.predict import SLOW_S, Predictor
 from experiments.driver.schema import Preset
 from experiments.driver.store import Chunk, text_of, warn, write_json
 from xcorr.errors import UserError
@@ -28,6 +28,7 @@ Verdicts = dict[str, tuple[str, str]]  # outcome and reason of points of a unit 
 # Reasons of points that passed and have fewer samples than others.
 TIMED_ONCE = "timed once: a launch is predicted to take longer than the preset's limit"
 ONE_PROCESS = "timed by one process: others of this problem are more than 1.5 times as fast"
+SLOW = f"one sample a process: a launch is predicted to take longer than {SLOW_S:g} s"
 OF_PLANS = ("plan_us", "plan_low_us", "plan_high_us", "plans")  # of the first process of a block: one plan is no sample
 UNMEASURED = {"repetition": 0, "iterations": 0}  # cells of the only row of a point without times
 
@@ -73,7 +74,10 @@ class Sweep:
         None  # time.monotonic() by which the last group should end; one group is measured whatever it says
     )
     _chunks: int = 0
-    _long: set[Job] = field(default_factory=set)  # points of the group in work that are timed once
+    # Points of the group in work that are timed once, by one process or by each, and those that are measured briefly.
+    _long: set[Job] = field(default_factory=set)
+    _slow: set[Job] = field(default_factory=set)
+    _brief: set[Job] = field(default_factory=set)
     _block: dict[str, Any] = field(default_factory=dict)  # cells of the block and process that measure now
     _repetitions: Counter[tuple[str, Key]] = field(default_factory=Counter)  # stored by this sweep
 
@@ -155,7 +159,10 @@ class Sweep:
             chunks.append(Chunk(self.folder / unit.experiment, self.run, self._chunks))
             self._chunks += 1
             todo += [(place, one) for one in self._select(chunks[-1], unit)]
-        self._long = {job for job in todo if self.predictor.is_long(group[job[0]], job[1])}
+        predictor = self.predictor
+        self._long = {job for job in todo if predictor.is_long(group[job[0]], job[1])}
+        self._slow = {job for job in todo if predictor.is_slow(group[job[0]], job[1])}
+        self._brief = {job for job in todo if block and predictor.is_brief(group[job[0]], job[1])}
         for process in range(self.preset.processes if block else 1):
             self._block = {"block": block, "process": process} if block else {}
             try:
@@ -165,7 +172,7 @@ class Sweep:
                     chunk.close()
             # One process is enough for a long or a drawn point; one that did not pass has its verdict.
             todo = [
-                job for job in todo if self._verdict(group, job) == "passed" and not self._fewer(group[job[0]], job)
+                job for job in todo if self._verdict(group, job) == "passed" and self._fewer(group, job) in ("", SLOW)
             ]
         self._block = {}
 
@@ -188,9 +195,13 @@ class Sweep:
     def _verdict(self, group: Group, job: Job) -> str:
         return self.progress.verdicts.get(self.place(group[job[0]], job[1]), ("", ""))[0]
 
-    def _fewer(self, unit: Unit, job: Job) -> str:
+    def _fewer(self, group: Group, job: Job) -> str:
         """Why a point has fewer samples than others, or ""."""
-        return TIMED_ONCE if job in self._long else ONE_PROCESS if self._block and job[1] in unit.drawn else ""
+        if job in self._long:
+            return TIMED_ONCE
+        if self._block and job[1] in group[job[0]].drawn:
+            return ONE_PROCESS
+        return SLOW if job in self._slow else ""
 
     def _process_all(self, chunks: Sequence[Chunk], group: Group, todo: list[Job]) -> None:
         """Measures points in processes until each has a verdict."""
@@ -198,8 +209,7 @@ class Sweep:
         alone: Job | None = None
         apart = False  # one unit per process, after the program refused a request
         while todo:
-            how = self._how(group, todo[0])  # an option of a process
-            batch = [job for job in todo if (not apart or job[0] == todo[0][0]) and self._how(group, job) == how]
+            batch = [job for job in todo if not apart or job[0] == todo[0][0]]
             batch = [alone] if alone else batch
             before = len(todo)
             flight, ended = self._process(chunks, group, batch, todo)
@@ -228,12 +238,10 @@ class Sweep:
             self._save(chunks[flight[0]], unit, lost)
             todo = [job for job in todo if job[0] != flight[0] or job[1] not in lost]
 
-    def _how(self, group: Group, job: Job) -> dict[str, Any]:
-        """What of the preset is different for a point. In a block a point is verified with all inputs by the first process alone, and
-        not if it is timed once, or if it cannot win and has neither phases nor plans that take long."""
-        unit, params = group[job[0]], job[1]
-        update: dict[str, Any] = {"repetitions": 1} if job in self._long else {}
-        if self._block and (update or self._block["process"] or is_drawn_briefly(unit, params)):
+    def _how(self, job: Job) -> dict[str, Any]:
+        """What of the preset is different for a point. In a block a point is verified with all inputs by the first process alone."""
+        update: dict[str, Any] = {"repetitions": 1} if job in self._long | self._slow else {}
+        if job in self._brief or self._block.get("process"):
             update["brief"] = True
         return update
 
@@ -261,13 +269,13 @@ class Sweep:
         ended = Ended("")
         timeout_s = self.predictor.timeout_s
         place = asked[0][0]
-        preset = self.preset.model_copy(update=self._how(group, asked[0]))
-        if not self._block and all(job[0] == place for job in asked):
+        how = [self._how(job) for job in asked]
+        if not any(how) and not self._block and all(job[0] == place for job in asked):
             params = [one for _, one in asked]
-            events = self.bench.measure(group[place], params, preset, partial(timeout_s, group[place]))
+            events = self.bench.measure(group[place], params, self.preset, partial(timeout_s, group[place]))
         else:
             points = [(group[i], one) for i, one in asked]
-            events = self.bench.measure_points(points, preset, lambda number: timeout_s(*points[number]))
+            events = self.bench.measure_points(points, self.preset, lambda number: timeout_s(*points[number]), how)
         for event in events:
             if isinstance(event, Ended):
                 ended = event
@@ -276,12 +284,12 @@ class Sweep:
             if isinstance(event, Starting):
                 started = job
             else:
-                self._store_record(chunks[job[0]], group[job[0]], event, job, todo)
+                self._store_record(chunks[job[0]], group, event, job, todo)
         batch[:] = [job for job in batch if job in todo]
         return started if started in batch else next(iter(batch), None), ended
 
-    def _store_record(self, chunk: Chunk, unit: Unit, record: Record, job: Job, todo: list[Job]) -> None:
-        fields = record.fields
+    def _store_record(self, chunk: Chunk, group: Group, record: Record, job: Job, todo: list[Job]) -> None:
+        unit, fields = group[job[0]], record.fields
         params = fields.get("params", "")
         listed, measured = unit.variant.hash_of(unit.problem.fields.result), fields.get("source_hash")
         asked = job in todo and params == job[1]
@@ -297,7 +305,7 @@ class Sweep:
         repetitions: list[dict[str, Any]] = [UNMEASURED]
         if outcome == "passed":
             repetitions = [{**legible(one), "repetition": i} for i, one in enumerate(fields["repetitions"])]
-            cells["reason"] = self._fewer(unit, job)
+            cells["reason"] = self._fewer(group, job)
         self._save(chunk, unit, {params: (outcome, reason)}, [{**cells, **one} for one in repetitions])
         todo.remove(job)
 

@@ -101,7 +101,7 @@ class Device {
   virtual double default_clock_mhz() const { return 0; }
   // The shortest batch that the clock resolves well.
   virtual Seconds shortest_batch() const = 0;
-  // Mean time of each phase of `compute` by name, "rest" included.
+  // Mean time of each phase of `compute` by name, "rest" included; empty where it marks none.
   virtual std::map<std::string, Seconds> phases(
       const std::function<void(PhaseMarks&)>& compute) = 0;
 

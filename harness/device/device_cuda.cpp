@@ -220,22 +220,26 @@ class Cuda : public Device {
 
   std::map<std::string, Seconds> phases(const std::function<void(PhaseMarks&)>& compute) override {
     constexpr int kRepetitions = 10;
-    const Seconds once = time_between([&] {
-      CudaMarks marks(stream_.get());
-      compute(marks);
-    });
-    const int repetitions = once < 0.01 ? kRepetitions : 1;
     std::vector<CudaMarks> all;
-    // For short phases a spinning kernel holds the stream until all calls are enqueued, so that no
-    // event waits for the host.
-    if (once < 1e-3) launch_spin(5'000'000, stream_.get());
-    for (int i = 0; i < repetitions; ++i) {
-      all.emplace_back(stream_.get());
-      all.back().mark("rest");
-      compute(all.back());
-      all.back().mark("end");
-    }
+    const auto call = [&] {
+      CudaMarks& marks = all.emplace_back(stream_.get());
+      marks.mark("rest");
+      compute(marks);
+      marks.mark("end");
+    };
+    call();
     synchronize();
+    if (all.front().marks.size() == 2) return {};
+    const Seconds once = elapsed(all.front().marks.front().second, all.front().marks.back().second);
+    const int repetitions = once < 0.01 ? kRepetitions : 1;
+    if (repetitions > 1) {
+      all.clear();
+      // For short phases a spinning kernel holds the stream until all calls are enqueued, so that
+      // no event waits for the host.
+      if (once < 1e-3) launch_spin(5'000'000, stream_.get());
+      for (int i = 0; i < repetitions; ++i) call();
+      synchronize();
+    }
     std::map<std::string, Seconds> totals;
     for (const CudaMarks& marks : all) {
       for (std::size_t i = 0; i + 1 < marks.marks.size(); ++i) {

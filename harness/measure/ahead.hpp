@@ -40,7 +40,8 @@ class Ahead {
     std::vector<Point*> next;
     for (auto at = std::find(points_.begin(), points_.end(), &first);
          at != points_.end() && next.size() < kOfAThread * threads_; ++at) {
-      if ((*at)->request().variant == first.request().variant && planned_.insert(*at).second) {
+      const PointRequest& asked = (*at)->request();
+      if (asked.variant == first.request().variant && asked.brief && planned_.insert(*at).second) {
         next.push_back(*at);
       }
     }

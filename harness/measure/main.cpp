@@ -61,6 +61,7 @@ struct Asked {
   std::unique_ptr<Point> point;
   int number = -1;
   Stopping stopping;
+  int repetitions = 0;  // 0: what Google Benchmark chooses
 
   std::string name() const {
     return number < 0 ? point->name() : point->name() + "#" + std::to_string(number);
@@ -164,6 +165,16 @@ void run_point(benchmark::State& state, Point& point, Stopping& stopping, Ahead*
   }
 }
 
+// With --noise, as many as fit into --max-time. 0: what Google Benchmark chooses.
+int most_repetitions(const Options& options) {
+  if (options.noise <= 0) return options.repetitions;
+  const double usual_min_time = 0.5;  // of Google Benchmark
+  const double each = options.min_time > 0 ? options.min_time : usual_min_time;
+  const double more = std::ceil(options.max_time / each);
+  return static_cast<int>(
+      std::min<double>(std::max(options.repetitions, 1) + more, kMostRepetitions));
+}
+
 // The points of the options: each variant with each of its parameters.
 void add_points(const Options& options, int number, Device& device, std::vector<Asked>& points) {
   if (options.variants.empty() || options.form.empty() || options.left.empty()) {
@@ -191,9 +202,9 @@ void add_points(const Options& options, int number, Device& device, std::vector<
                                  options.energy_time,
                                  options.brief,
                                  options.min_time};
-      points.push_back(
-          {std::make_unique<Point>(request, device), number,
-           Stopping(std::max(options.repetitions, 1), options.noise, options.max_time)});
+      points.push_back({std::make_unique<Point>(request, device), number,
+                        Stopping(std::max(options.repetitions, 1), options.noise, options.max_time),
+                        most_repetitions(options)});
     }
   }
 }
@@ -221,8 +232,6 @@ std::vector<Asked> make_points(const Options& options, Device& device) {
   if (points.empty()) throw UserError("points: no line; write one JSON object a line");
   return points;
 }
-
-constexpr int kMostRepetitions = 1000000;
 
 // Refuses numbers with which the loop would never end, or which Google Benchmark would ignore.
 void check_numbers(const Options& options, const CLI::App& app) {
@@ -275,16 +284,6 @@ void check_benchmark_flags(int argc, char** argv) {
   }
 }
 
-// With --noise, as many as fit into --max-time. 0: what Google Benchmark chooses.
-int most_repetitions(const Options& options) {
-  if (options.noise <= 0) return options.repetitions;
-  const double usual_min_time = 0.5;  // of Google Benchmark
-  const double each = options.min_time > 0 ? options.min_time : usual_min_time;
-  const double more = std::ceil(options.max_time / each);
-  return static_cast<int>(
-      std::min<double>(std::max(options.repetitions, 1) + more, kMostRepetitions));
-}
-
 int measure(const Options& options, Device& device) {
   std::vector<Asked> points = make_points(options, device);
   Records records(options.records);
@@ -299,7 +298,7 @@ int measure(const Options& options, Device& device) {
     }
     auto* registered = benchmark::RegisterBenchmark(
         asked.name().c_str(),
-        [&asked, &records, &ahead, &options, announced = false](benchmark::State& state) mutable {
+        [&asked, &records, &ahead, announced = false](benchmark::State& state) mutable {
           Point& p = *asked.point;
           if (!announced) {
             announced = true;
@@ -308,12 +307,11 @@ int measure(const Options& options, Device& device) {
                                                   {"problem", p.request().problem.id()},
                                                   {"mode", to_string(p.request().mode)}}));
           }
-          run_point(state, p, asked.stopping, options.brief ? &ahead : nullptr);
+          run_point(state, p, asked.stopping, p.request().brief ? &ahead : nullptr);
         });
     registered->UseManualTime()->Unit(benchmark::kMicrosecond);
     if (options.min_time > 0) registered->MinTime(options.min_time);
-    const int repetitions = most_repetitions(options);
-    if (repetitions > 0) registered->Repetitions(repetitions);
+    if (asked.repetitions > 0) registered->Repetitions(asked.repetitions);
   }
   PointReporter reporter(by_name, records, options.records == "-");
   if (benchmark::RunSpecifiedBenchmarks(&reporter) == 0) {
@@ -391,8 +389,8 @@ int run(int argc, char** argv) {
   app.add_option("--points", options.points,
                  "a file of points, - for standard input: one JSON object a line, whose keys are "
                  "variant, params, precision, form, left, right, lefts, rights, window, boundary, "
-                 "score, masks, result, same, views, mode, input and energy_time; the options "
-                 "stand for what a line leaves out");
+                 "score, masks, result, same, views, mode, input, energy_time, repetitions and "
+                 "brief; the options stand for what a line leaves out");
   app.add_option("--records", options.records,
                  "JSON lines to this file, - for standard output alone");
   refuse_beyond_64_bits(app);

@@ -36,6 +36,8 @@ Options with_line(Options options, const std::string& text, int number) {
   take("mode", options.mode);
   take("input", options.input);
   take("energy_time", options.energy_time);
+  take("repetitions", options.repetitions);
+  take("brief", options.brief);
   for (const std::string_view field : kFieldNames) {
     const std::string name(field);
     if (line.contains(name)) take(name.c_str(), options.fields[name]);
@@ -45,6 +47,9 @@ Options with_line(Options options, const std::string& text, int number) {
   }
   if (!(options.energy_time >= 0 && options.energy_time <= kLongestMeasurement)) {
     throw UserError(where + ": energy_time is out of range; give seconds from 0 to a day");
+  }
+  if (options.repetitions < 0 || options.repetitions > kMostRepetitions) {
+    throw UserError(where + ": repetitions are out of range; give 1 to 1000000");
   }
   return options;
 }

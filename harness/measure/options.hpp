@@ -11,6 +11,7 @@
 namespace xcorr {
 
 inline constexpr double kLongestMeasurement = 86400;  // seconds
+inline constexpr int kMostRepetitions = 1000000;
 
 struct Options {
   std::string list;

@@ -1,11 +1,11 @@
 """The preset evaluation on the fake program: two stages, blocks, and what an interruption leaves."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 
-from experiments.driver import run, schema, store
+from experiments.driver import predict, run, schema, store
 
 FINAL, SELECT = "evaluation", "select"
 
@@ -16,8 +16,10 @@ def test_stage_select_and_all_processes_of_a_block_but_the_first_are_brief(drive
     driver.edit("presets.toml", "[select]\n", "[select]\nbrief = true\n")
     driver.stages(1000)
     assert driver.run(preset=FINAL) == 0
-    measuring = [words for words in driver.calls() if "--points" in words]
-    assert ["--brief" in words for words in measuring][-4:] == [True, False, True, True]
+    selecting, first, *later = list(zip(asked(driver), briefly(driver)))[-4:]
+    assert all(set(points) == brief for points, brief in (selecting, *later))
+    whole = Counter((variant, *problem) for variant, _, *problem in set(first[0]) - first[1])
+    assert whole == Counter({(variant, *problem) for variant, _, *problem in first[0]}), "the fastest of each variant"
     assert {row["process"] for row in rows_of(driver, FINAL) if row["plan_us"]} == {"0"}, "one plan is no sample"
 
 
@@ -55,6 +57,17 @@ def asked(driver):
     return [
         [tuple(str(point[name]) for name in names) for point in json.loads(line)]
         for line in path.read_text().splitlines()
+    ]
+
+
+def briefly(driver):
+    """Those of `asked` that are measured briefly."""
+    path = driver.log.with_name(driver.log.name + ".points")
+    points = [json.loads(line) for line in path.read_text().splitlines()]
+    options = [words for words in driver.calls() if "--points" in words]
+    return [
+        {one for one, point in zip(names, own) if point.get("brief", "--brief" in words)}
+        for names, own, words in zip(asked(driver), points, options)
     ]
 
 
@@ -185,7 +198,19 @@ def test_a_point_that_a_figure_needs_is_timed_once_where_its_launch_is_long(stag
     rows = rows_of(staged, FINAL)
     assert {row["variant"] for row in rows} == {"cpu_definition"}
     assert len(rows) == 6 and all(row["reason"].startswith("timed once") for row in rows)
-    assert "--brief" in staged.calls()[-1], "its one launch is what is verified"
+    assert briefly(staged)[-1] == set(asked(staged)[-1]), "its one launch is what is verified"
+
+
+def test_of_a_slow_point_each_process_takes_one_sample(staged, monkeypatch):
+    monkeypatch.setattr(predict, "SLOW_S", 0.0)
+    assert evaluate(staged) == 0
+    samples = defaultdict(list)
+    for row in rows_of(staged, FINAL):
+        assert row["reason"].startswith("one sample a process")
+        samples[store.key_of(row)].append(row["process"])
+    assert len(samples) == 18 and all(own == ["0", "1", "2"] for own in samples.values())
+    first = {one for one in set(asked(staged)[-3]) - briefly(staged)[-3]}
+    assert {variant for variant, *_ in first} == {"cpu_fft"}, "its phases are measured"
 
 
 def test_what_cannot_win_is_measured_by_one_process(driver):
@@ -205,9 +230,8 @@ def test_what_cannot_win_and_has_no_phases_is_measured_briefly(driver):
     assert evaluate(driver) == 0
     drawn = {row["params"] for row in rows_of(driver, FINAL) if row["reason"].startswith("timed by one process")}
     assert drawn
-    options = [words for words in driver.calls() if "--points" in words]
-    briefly = [one for one, words in zip(asked(driver), options) if "--brief" in words]
-    assert [{params for _, params, *_ in one} for one in briefly[-3:]].count(drawn) == 1
+    first = briefly(driver)[-3]
+    assert {params for variant, params, *_ in first if variant == "cpu_fft"} == drawn
 
 
 @pytest.mark.parametrize("option", [["--shard", "1/2"], ["--slowed"]])

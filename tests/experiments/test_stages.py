@@ -244,3 +244,20 @@ def test_a_problem_is_complete_where_all_its_points_are_of_one_block():
     assert not stages.is_complete(
         [dataclasses.replace(unit, params=("a", "b", "c"))], "p", 3, rows("a", "x") | rows("b", "x")
     )
+
+
+def test_points_whose_references_take_long_are_measured_briefly_and_by_stage_final_alone():
+    def detecting(samples):
+        shapes = ((1, 256), (1, samples + 255), 64, 1)
+        problem = Problem("n-to-m", *shapes, window="valid", score="zncc", result="above:8mad:100")
+        points = ("a=1", "a=2")
+        made = Variant("v", "f", "cuda", "definition", ("fp32",), ("n-to-m",), points, ("stream",), "")
+        return Unit("e", problem, made, "fp32", "stream", "uniform", points)
+
+    few, many = detecting(1000), detecting(5_000_000)
+    assert stages.to_choose_from([few, many]) == [few]
+    predictor = Predictor(schema.load_rates(), FACTS, "cuda:0", schema.load_presets()[EVALUATION], EVALUATION)
+    times = {stages.cell_of(few): {"a=1": [1.0], "a=2": [1.1]}}
+    chosen = stages.contenders([few, many], (), times, predictor)
+    assert [one.params for one in chosen] == [few.params, many.params], "without a time all contend"
+    assert [one.brief for one in chosen] == [("a=2",), many.params]

@@ -258,10 +258,24 @@ def test_points_of_several_problems_in_one_process(tmp_path: Path) -> None:
     assert all(line["record"]["outcome"] == "passed" for line in found)
 
 
+def test_a_point_may_have_repetitions_of_its_own_and_be_brief(tmp_path: Path) -> None:
+    path = tmp_path / "points"
+    one = {"variant": "cpu_fft", "params": "threads=1", "form": "one-to-one", "left": "8x8"}
+    path.write_text("\n".join(map(json.dumps, [one, {**one, "left": "9x9", "repetitions": 1, "brief": True}])))
+    done = run("--points", str(path), "--repetitions", "3", "--min-time", "0.001", "--records", "-")
+    found = [json.loads(line)["record"] for line in done.stdout.splitlines() if "record" in line]
+    assert done.returncode == 0, done.stderr
+    assert [len(record["repetitions"]) for record in found] == [3, 1]
+    assert [record["overlap_checked"] for record in found] == ["yes", "no: brief"]
+    assert found[0]["plans"] > found[1]["plans"] == 1
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
         ("no", "is no JSON object"),
+        ('{"repetitions": -1}', "repetitions are out of range"),
+        ('{"brief": 1}', "brief has another type"),
         ('{"variant": "cpu_fft", "siez": 1}', "key 'siez' is unknown"),
         ('{"variant": 1}', "variant has another type"),
         ('{"variant": "cpu_fft"}', "nothing to measure"),

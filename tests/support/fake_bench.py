@@ -136,7 +136,7 @@ def measure(device):
             "repetitions": [],
         }
         phases = dict.fromkeys(("forward_us", "hadamard_us", "inverse_us"))
-        for i in range(int(option("--repetitions")) if outcome == "passed" else 0):
+        for i in range(int(asked.get("repetitions") or option("--repetitions")) if outcome == "passed" else 0):
             time = {
                 "repetition": i,
                 "iterations": 10,
