@@ -262,20 +262,20 @@ Check FieldTruth::check(InputKind kind, const void* out) {
   return all.check;
 }
 
-Reference FieldTruth::reference(InputKind kind, Index first, Index count) {
+void FieldTruth::surface(InputKind kind, Index first, Index count, Reference& into) {
   KindTruth& truth = truth_of(kind);
   const Index at = truth.compute(problem_, first, count, fits(problem_, cache_bytes_));
   const Expected* const expected = truth.expected.data() + at * problem_.out_size();
   const Index elements = count * problem_.out_size();
-  Reference reference{std::vector<double>(elements), std::vector<double>(elements)};
+  into.value.resize(elements);
+  into.bound.resize(elements);
 #pragma omp parallel for
   for (Index i = 0; i < elements; ++i) {
     const auto [value, bound, weight] = expected[i];
-    reference.value[i] = value;
+    into.value[i] = value;
     // A bound around the value that holds 0, where 0 is right as well.
-    reference.bound[i] = std::signbit(bound) ? std::max(-bound, std::abs(value)) : bound;
+    into.bound[i] = std::signbit(bound) ? std::max(-bound, std::abs(value)) : bound;
   }
-  return reference;
 }
 
 std::size_t FieldTruth::host_bytes(const Problem& problem, std::size_t cache_bytes) {

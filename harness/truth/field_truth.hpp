@@ -22,7 +22,7 @@ class FieldTruth : public SeededTruth {
   void fill(InputKind kind, void* left, void* right) override;
   std::string changed_inputs(InputKind kind, const void* left, const void* right) override;
   Check check(InputKind kind, const void* out) override;
-  Reference reference(InputKind kind, Index first, Index count) override;
+  void surface(InputKind kind, Index first, Index count, Reference& into) override;
 
   // Host bytes that checking needs beside the buffers of the variant.
   static std::size_t host_bytes(const Problem& problem, std::size_t cache_bytes);

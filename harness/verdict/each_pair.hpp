@@ -24,9 +24,10 @@ template <typename F>
 Tally each_pair(const Problem& problem, Truth& truth, InputKind kind, F&& step) {
   const Index size = problem.out_size(), per_chunk = pairs_of_a_turn(problem);
   Tally all;
+  Reference reference;
   for (Index first = 0; first < problem.pairs(); first += per_chunk) {
     const Index count = std::min(per_chunk, problem.pairs() - first);
-    const Reference reference = truth.reference(kind, first, count);
+    truth.surface(kind, first, count, reference);
     std::vector<Tally> of_pairs(count);
 #pragma omp parallel for schedule(dynamic)
     for (Index i = 0; i < count; ++i) {

@@ -197,7 +197,7 @@ PairTally compare_pair(const Bounds& bounds, const Bounds::OfPair& of_pair, Inde
 
 }  // namespace
 
-Reference HostTruth::reference(InputKind kind, Index first, Index count) {
+void HostTruth::surface(InputKind kind, Index first, Index count, Reference& into) {
   KindTruth& k = truth_of(kind);
   const Weights weights = weights_of(kind);
   const bool needs_abs = weights != Weights::values;
@@ -213,15 +213,14 @@ Reference HostTruth::reference(InputKind kind, Index first, Index count) {
   };
   const double* value = of(k.plain, is_exact(kind));
   const double* absolute = needs_abs ? of(k.weights, false) : value;
-  Reference reference{{value, value + count * size}, {}};
-  reference.bound.resize(count * size);
+  into.value.assign(value, value + count * size);
+  into.bound.resize(count * size);
   for (Index i = 0; i < count; ++i) {
     const Bounds::OfPair of_pair = k.of_pair(problem_, bounds, first + i);
     for (Index e = 0; e < size; ++e) {
-      reference.bound[i * size + e] = bounds.at(of_pair, e, absolute[i * size + e]);
+      into.bound[i * size + e] = bounds.at(of_pair, e, absolute[i * size + e]);
     }
   }
-  return reference;
 }
 
 template <typename T>

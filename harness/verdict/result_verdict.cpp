@@ -195,8 +195,8 @@ class ResultTruth : public Truth {
     if (known->second->bytes() > kKeptBytes) above_.erase(known);
     return check;
   }
-  Reference reference(InputKind kind, Index first, Index count) override {
-    return surface_->reference(kind, first, count);
+  void surface(InputKind kind, Index first, Index count, Reference& into) override {
+    surface_->surface(kind, first, count, into);
   }
 
  private:

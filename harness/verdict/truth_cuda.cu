@@ -127,23 +127,21 @@ class CudaTruth : public SeededTruth {
     return result;
   }
 
-  Reference reference(InputKind kind, Index first, Index count) override {
+  void surface(InputKind kind, Index first, Index count, Reference& into) override {
     const bool needs_abs = weights_of(kind) != Weights::values;
     const Norms norms = norms_of(kind);
     const Bounds bounds = bounds_of(kind, norms);
-    Reference result;
-    result.value = downloaded(kind, false, first, count);
-    result.bound = needs_abs ? downloaded(kind, true, first, count) : result.value;
+    into.value = downloaded(kind, false, first, count);
+    into.bound = needs_abs ? downloaded(kind, true, first, count) : into.value;
     const Index size = problem_.out_size();
 #pragma omp parallel for
     for (Index i = 0; i < count; ++i) {
       const Bounds::OfPair of_pair = norms.of_pair(bounds, first + i);
       for (Index e = 0; e < size; ++e) {
-        double& absolute = result.bound[i * size + e];
+        double& absolute = into.bound[i * size + e];
         absolute = bounds.at(of_pair, e, absolute);
       }
     }
-    return result;
   }
 
  private:

@@ -51,8 +51,14 @@ class Truth {
   virtual std::string changed_inputs(InputKind kind, const void* left, const void* right) = 0;
   // Compares what compute wrote: out[pairs][out_rows][out_cols], or records.
   virtual Check check(InputKind kind, const void* out) = 0;
-  // The surface of the pairs [first, first + count).
-  virtual Reference reference(InputKind kind, Index first, Index count) = 0;
+  // The surface of the pairs [first, first + count). `into` keeps its memory, which takes long to
+  // get: many large surfaces go through one Reference.
+  virtual void surface(InputKind kind, Index first, Index count, Reference& into) = 0;
+  Reference reference(InputKind kind, Index first, Index count) {
+    Reference made;
+    surface(kind, first, count, made);
+    return made;
+  }
 };
 
 // The amplitude of integer inputs in the exact check. For sums of products every sum is exact, and
@@ -166,7 +172,7 @@ class HostTruth : public SeededTruth {
   void fill(InputKind kind, void* left, void* right) override;
   std::string changed_inputs(InputKind kind, const void* left, const void* right) override;
   Check check(InputKind kind, const void* out) override;
-  Reference reference(InputKind kind, Index first, Index count) override;
+  void surface(InputKind kind, Index first, Index count, Reference& into) override;
 
   // Host bytes that checking needs beside the buffers of the variant.
   static std::size_t host_bytes(const Problem& problem, std::size_t cache_bytes);
