@@ -15,17 +15,15 @@ from experiments.driver.schema import Preset, Rate, Rates
 from experiments.driver.store import Row
 from xcorr.choice import speeds
 from xcorr.choice.speeds import work_of
+from xcorr.fields import PLAIN
 from xcorr.native.variants import Variant
 from xcorr.problem import Problem, Shape
 
-# Parts of a point besides its repetitions: a launch for each kind of input, one for the batch size, one for the final check, a
-# search for the number of calls that fit into the queue of a GPU (as long as two batches), ten plans, or three where they take long, and for
-# FFT-based variants five launches with phases, or fewer where they take more than a second. A sample of short launches is a quarter
+# Parts of a point besides its repetitions: a launch for each kind of input, one for the batch size, one for the final check, ten plans, or
+# three where they take long, and for FFT-based variants five launches with phases, or fewer where they take more than a second. A sample of short launches is a quarter
 # longer than the minimum time, and the host takes about half of that to enqueue them.
 AIM = 1.25
 ENQUEUED = 1.5
-BATCH_S = 0.002
-SEARCHED = 2
 EXTRA_LAUNCHES = 5
 INPUTS = 3
 MANY_PLANS, MANY_PLANS_S, PLANS = 10, 0.5, 3
@@ -201,13 +199,8 @@ class Predictor:
             + (0 if brief else EXTRA_LAUNCHES * launch)
             + phases
             + samples * sample
-            + self._search_s(launch)
             + (unit.energy_s if self._backend == "cuda" else 0)  # nothing counts a CPU's
         )
-
-    def _search_s(self, launch: float) -> float:
-        batch = min(self._preset.min_time_s, BATCH_S)
-        return ENQUEUED * SEARCHED * batch if self._backend == "cuda" and launch < batch / 2 else 0.0
 
     def unit_s(self, unit: Unit, params: Sequence[str], shared_by: int = 1) -> float:
         """Predicted seconds of these parameters, with their part of a process for `shared_by` units; 0 for none."""
@@ -217,28 +210,30 @@ class Predictor:
         process = float(check.process_s) / shared_by
         if unit.variant.backend != self._backend:
             return process + check.point_s * len(params)
-        return process + self._reference_s(unit.problem) + sum(self.point_s(unit, one) for one in params)
+        references = self._reference_s(unit.problem) * (1 if self._preset.brief else INPUTS)
+        return process + references + sum(self.point_s(unit, one) for one in params)
 
     def series_s(self, units: Iterable[Unit]) -> float:
-        """Predicted seconds of a group of units with preset.processes processes, each with all points (long and drawn ones in one
-        of them only, and in all but the first one briefly). A process computes the references once for the points that share them
-        (`Unit.reference`)."""
+        """Predicted seconds of a group of units with preset.processes processes. Long and drawn points are in the first one only, and
+        in the others all points are brief. A process computes the references once for the points that share them (`Unit.reference`)."""
         processes, points = self._preset.processes, 0.0
         shared: dict[Any, float] = {}
         for unit in units:
             again = [0 if one in unit.drawn or self.is_long(unit, one) else processes - 1 for one in unit.params]
             points += sum(self.point_s(unit, one) for one in unit.params)
             points += sum(number * self.point_s(unit, one, brief=True) for number, one in zip(again, unit.params))
-            references = self._reference_s(unit.problem) * (1 + max(again) / INPUTS)
+            brief = self._preset.brief or all(self.is_brief(unit, one) for one in unit.params)
+            references = self._reference_s(unit.problem) * ((1 if brief else INPUTS) + max(again))
             shared[unit.reference] = max(shared.get(unit.reference, 0.0), references)
         return points + sum(shared.values()) + processes * float(self._rates.verification[self._backend].process_s)
 
     def _reference_s(self, problem: Problem) -> float:
         check = self._rates.verification[self._backend]
         by_definition = problem.fmas <= check.definition_limit_fma
-        return (1 if self._preset.brief else INPUTS) * float(
-            problem.fmas / check.fma_per_s if by_definition else problem.fft_work / check.fft_per_s
-        )
+        seconds = problem.fmas / check.fma_per_s if by_definition else problem.fft_work / check.fft_per_s
+        if problem.fields != PLAIN:
+            seconds += problem.pairs * math.prod(problem.output) / check.field_output_per_s
+        return float(seconds)
 
     def timeout_s(self, unit: Unit, params: str) -> float:
         """Seconds after which a point is ended: a multiple of its prediction with references."""

@@ -159,6 +159,7 @@ class Verification(Base):
     definition_limit_fma: Number
     fft_per_s: Number
     output_per_s: Number
+    field_output_per_s: Number
     process_s: Number
     point_s: Number
 
@@ -226,7 +227,9 @@ RANGES: dict[str, tuple[float, float, bool]] = {
         ("repetitions", "problems_a_process", "processes", "best", "min_timeout_s", "block_s"), (0, 1e6, False)
     ),
     **dict.fromkeys(("max_predicted_s", "max_point_s"), (0, 1e9, False)),
-    **dict.fromkeys(("per_core", "per_s", "fma_per_s", "fft_per_s", "output_per_s"), (0, 1e18, False)),
+    **dict.fromkeys(
+        ("per_core", "per_s", "fma_per_s", "fft_per_s", "output_per_s", "field_output_per_s"), (0, 1e18, False)
+    ),
     **dict.fromkeys(("launch_us", "plan_s", "process_s", "point_s", "definition_limit_fma"), (0, 1e18, True)),
 }
 

@@ -174,7 +174,8 @@ def contenders(
 
     Contenders are the fastest point of each family, the fastest of each group that a figure of a paper or a claim needs (`needed`
     of a unit; where none has a time, the one with the shortest predicted launch), what `named` names, and in mode stream all
-    within FAR times the fastest of the problem. The fastest points of other groups are measured beside them (`drawn`).
+    within FAR times the fastest of the problem. The fastest points of other groups are measured beside them (`drawn`), and so are slow
+    launches beyond FAR times the fastest, whose order one process shows.
     Verified with all inputs (not `brief`) are the fastest point of each variant and what is needed, and FFTs that are drawn, for
     their phases and plans.
     """
@@ -191,14 +192,17 @@ def contenders(
         limit = FAR * best[unit.problem, unit.precision] if unit.mode == "stream" else 0.0
         limit = max(limit, best[unit.problem, unit.precision, unit.variant.family])
         groups = groups_of(unit, of)
-        chosen = {group[0] if len(group) == 1 else fastest(group, samples) for group in groups} - {None}
+        chosen = {one for group in groups if (one := group[0] if len(group) == 1 else fastest(group, samples))}
         rivals = {one for one in unit.params if named(unit, one) or here.get(one, INFINITE) <= limit}
         wanted = set()
         for group in needed(unit, of):
             wanted.add(fastest(group, samples) or min(group, key=lambda one: predictor.launch_s(unit, one)))
         kept = dataclasses.replace(unit, needed=tuple(one for one in unit.params if one in wanted))
         points = [one for one in unit.params if one in chosen | wanted | rivals and not predictor.why_not(kept, one)]
-        drawn = tuple(one for one in points if one not in wanted | rivals)
+        far = {one for one in points if here.get(one, 0.0) > FAR * best[unit.problem, unit.precision]}
+        drawn = tuple(
+            one for one in points if one not in wanted | rivals or (one in far and predictor.is_slow(unit, one))
+        )
         whole = wanted | {fastest(points, samples) or points[0]} if points else set()
         whole = (whole - set(drawn)) if unit.variant.algorithm_class != "fft" else whole | chosen
         brief = tuple(one for one in points if one not in whole or _has_many_outputs(unit.problem))

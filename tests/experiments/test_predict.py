@@ -17,7 +17,13 @@ SCALAR, FFT = (Variant.from_list(entry) for entry in fake_bench.VARIANTS)
 CUDA = Variant.from_list(fake_bench.variant("warp_shuffle", "cuda"))
 PRESET = Preset(repetitions=3, min_time_s=0.1, max_predicted_s=Limits(cpu=5, cuda=0.5))
 CHECK = Verification(
-    fma_per_s=1e9, definition_limit_fma=1e8, fft_per_s=1e8, output_per_s=1e8, process_s=0.01, point_s=0.001
+    fma_per_s=1e9,
+    definition_limit_fma=1e8,
+    fft_per_s=1e8,
+    output_per_s=1e8,
+    field_output_per_s=1e8,
+    process_s=0.01,
+    point_s=0.001,
 )
 RATES = Rates(
     classes={
