@@ -88,7 +88,9 @@ void expect(const ScoreData& data, Index first, Index count, ScoreElement* eleme
     bounds.push_back(data.of_pair(first + i));
   }
   const Index parts = count < omp_get_max_threads() ? 64 : 1;  // of a pair
-  const auto part = [&](Index j) { return std::pair{j % parts * size / parts, (j % parts + 1) * size / parts}; };
+  const auto part = [&](Index j) {
+    return std::pair{j % parts * size / parts, (j % parts + 1) * size / parts};
+  };
 #pragma omp parallel
   {
     if (score) {
