@@ -166,7 +166,9 @@ class Evaluation:
         progress, left = self.select()
         if left:
             return progress, left
-        chosen = self.contenders(self.rows(SELECT))
+        selected = self.rows(SELECT)
+        self.predictors[self.name].learn(selected)  # which launches are long decides how they are measured
+        chosen = self.contenders(selected)
         blocks = self.blocks(chosen, self.rows(self.name))
         if blocks:
             sweep = self._sweep(self.name, {}, progress)

@@ -19,9 +19,9 @@ from xcorr.fields import PLAIN
 from xcorr.native.variants import Variant
 from xcorr.problem import Problem, Shape
 
-# Parts of a point besides its repetitions: a launch for each kind of input, one for the batch size, one for the final check, ten plans, or
-# three where they take long, and for FFT-based variants five launches with phases, or fewer where they take more than a second. A sample of short launches is a quarter
-# longer than the minimum time, and the host takes about half of that to enqueue them.
+# Parts of a point besides its repetitions: a launch for each kind of input, one for the batch size, one for the final check, ten
+# plans, or three where they take long, and for FFT-based variants five launches with phases, or fewer where they take more than a
+# second. A sample of short launches is a quarter longer than the minimum time, and the host takes about half of that to enqueue them.
 AIM = 1.25
 ENQUEUED = 1.5
 EXTRA_LAUNCHES = 5
@@ -31,8 +31,6 @@ PHASE_LAUNCHES = 5
 # A brief point has one kind of input, one plan and no phases. Its first launch, where it is long, is its first sample.
 TIMEOUT_FACTOR = 20
 LONGEST_TIMEOUT_S = 1e6  # system calls that wait accept at most some weeks
-
-
 Shapes = tuple[Shape, Shape, str]  # of left and right, and the window
 # A launch that takes longer is one that fills the card: with more matrices of the same shapes it takes as much longer.
 FULL_S = 0.01

@@ -21,8 +21,6 @@ from experiments.driver.sweep import SLOW
 from xcorr.problem import Problem
 
 INFINITE = float("inf")
-MANY_OUTPUTS = 2**28
-SURFACE = "surface"
 # The rounds of stage select: each adds `samples` to points whose predicted launch takes no longer than `longest_s`, the last one to
 # the survivors of all. What a round measures refines the predictions of longer launches.
 Round = namedtuple("Round", "longest_s samples")
@@ -38,6 +36,8 @@ STEADY_US = 10_000.0
 EQUAL = 1.01
 FAR = 1.5  # times the fastest: beyond it a point of a group cannot win, and a contender is none
 CLOSE = 1.1  # times the fastest: below it one sample says nothing
+SURFACE = "surface"  # a result
+MANY_OUTPUTS = 2**28  # of a problem with another result: beyond it each reference takes many seconds
 KNOWN = 1.6  # times the fastest: beyond it by rows of this architecture, a point is not measured at all
 Groups = Sequence[Sequence[str]]
 Samples = Mapping[str, Sequence[float]]  # times of points by parameters, in the order in which they were measured
@@ -89,8 +89,7 @@ def to_choose_from(units: Iterable[Unit]) -> list[Unit]:
 
 def candidates(groups: Groups, known_s: Mapping[str, float | None]) -> set[str]:
     """The points of a unit that stage select measures. The first group is the whole grid; of another group that is one point nothing is to
-    be chosen. Where rows of this architecture have a
-    point on this problem at more than KNOWN times the fastest of the group, it is left out."""
+    be chosen. Where rows of this architecture have a point on this problem at more than KNOWN times the fastest of the group, it is left out."""
     found: set[str] = set()
     for group in [*groups[:1], *(one for one in groups[1:] if len(one) > 1)]:
         times = [time for one in group if (time := known_s.get(one)) is not None]
@@ -212,7 +211,7 @@ def contenders(
 
 
 def _has_many_outputs(problem: Problem) -> bool:
-    """Whether a problem has so many outputs that are no surface that each reference takes many seconds."""
+    """Whether each reference takes many seconds, which no point of the problem needs three times."""
     return problem.fields.result != SURFACE and problem.pairs * math.prod(problem.output) > MANY_OUTPUTS
 
 
@@ -233,9 +232,8 @@ def is_complete(
     for unit in units:
         for params in unit.params:
             own = rows.get((unit.experiment, unit.key(params, preset)), ())
-            passed = [
-                row for row in own if row["outcome"] == "passed" and row["reason"] in ("", SLOW)
-            ]  # else one is enough
+            # With another reason one process is enough.
+            passed = [row for row in own if row["outcome"] == "passed" and row["reason"] in ("", SLOW)]
             if not own or (passed and len({row["process"] for row in passed}) < processes):
                 return False
             blocks |= {row["block"] for row in own}

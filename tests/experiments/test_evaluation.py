@@ -191,7 +191,7 @@ def test_a_point_that_a_figure_needs_is_timed_once_where_its_launch_is_long(stag
     staged.edit(
         "presets.toml",
         limit,
-        limit.replace("5,", "0.00000001,").replace("[evaluation]", "[evaluation]\nwhole_figures = true"),
+        limit.replace("5,", "1e-12,").replace("[evaluation]", "[evaluation]\nwhole_figures = true"),
     )
     staged.edit("many.toml", "[[problems]]", '[drawn]\ncpu_definition = [""]\n[[problems]]')
     assert evaluate(staged) == 0
@@ -211,6 +211,17 @@ def test_of_a_slow_point_each_process_takes_one_sample(staged, monkeypatch):
     assert len(samples) == 18 and all(own == ["0", "1", "2"] for own in samples.values())
     first = {one for one in set(asked(staged)[-3]) - briefly(staged)[-3]}
     assert {variant for variant, *_ in first} == {"cpu_fft"}, "its phases are measured"
+
+
+def test_stage_final_knows_the_launches_that_stage_select_has_timed(staged):
+    """They are shorter than what the shipped rates say, by which none would be selected."""
+    staged.edit(
+        "presets.toml",
+        "[evaluation]\nrepetitions = 2\nprocesses = 3\nblock_s = 1000\nmin_time_s = 0.001\nmax_predicted_s = { cpu = 5,",
+        "[evaluation]\nrepetitions = 2\nprocesses = 3\nblock_s = 1000\nmin_time_s = 0.001\nmax_predicted_s = { cpu = 0.0000001,",
+    )
+    assert evaluate(staged) == 0
+    assert len({store.key_of(row) for row in rows_of(staged, FINAL)}) == 18
 
 
 def test_what_cannot_win_is_measured_by_one_process(driver):
