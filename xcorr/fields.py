@@ -61,7 +61,7 @@ class Fields:
         given = {name: text for name, text in texts.items() if text != ""}
         return cls(**given) if given else PLAIN
 
-    @property
+    @cached_property
     def cells(self) -> tuple[str, ...]:
         """Text of each field in the order of NAMES, "" for a default."""
         return tuple("" if getattr(self, name) == getattr(PLAIN, name) else getattr(self, name) for name in NAMES)
@@ -79,7 +79,7 @@ class Fields:
             _refuse("fields", text, "not understood; write NAME=VALUE, separated by /, as score=zncc/masks=left")
         return cls.of({name: value for name, value in pairs})
 
-    @property
+    @cached_property
     def text(self) -> str:
         """`name=value` of `given`, separated by `/`: the end of a problem's id."""
         return "/".join(f"{name}={value}" for name, value in self.given.items())
