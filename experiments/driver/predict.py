@@ -34,7 +34,7 @@ LONGEST_TIMEOUT_S = 1e6  # system calls that wait accept at most some weeks
 Shapes = tuple[Shape, Shape, str]  # of left and right, and the window
 # A launch that takes longer is one that fills the card: with more matrices of the same shapes it takes as much longer.
 FULL_S = 0.01
-# Of a longer launch each process of a block takes one sample, which is an average of many rounds of blocks.
+# A longer launch is an average by itself, of all that its blocks of threads do. So each process of a block of problems takes one sample of it.
 SLOW_S = 0.05
 
 
