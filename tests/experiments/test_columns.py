@@ -9,7 +9,7 @@ NO_COLUMNS = {"repetitions", "result_us"}  # the list of repetitions; a phase of
 
 
 def test_the_record_of_a_point_has_what_the_table_says_and_nothing_else():
-    source = (ROOT / "harness/measure/measure.cpp").read_text(encoding="utf-8")
+    source = (ROOT / "harness/measure/record.cpp").read_text(encoding="utf-8")
     body = source[source.index("nlohmann::json Point::record()") :]
     loop, point = body.split("nlohmann::json record = {")
     of_repetition = set(re.findall(r'(?:\{|repetition\[)"(\w+)"[,\]]', loop))
