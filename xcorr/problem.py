@@ -257,6 +257,11 @@ class Problem:
         sy, sx = self.shifts
         return len(sy), len(sx)
 
+    @property
+    def out_elements(self) -> int:
+        """Elements of the surfaces of all pairs, whatever the result."""
+        return self.pairs * math.prod(self.output)
+
     @cached_property
     def fmas(self) -> int:
         """Useful work: sum of the overlaps of all shifts and pairs; an overlap is the whole area with boundary circular."""

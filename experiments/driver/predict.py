@@ -4,7 +4,6 @@ A prediction scales the time of the nearest smaller problem in rows of the same 
 rows it uses the shipped rates.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -186,7 +185,7 @@ class Predictor:
             brief = self._preset.brief or (self._preset.block_s is not None and self.is_brief(unit, params))
         if unit.variant.algorithm_class == "fft" and not brief:
             phases = min(PHASE_LAUNCHES * launch, max(launch, 1.0))
-        outputs = problem.pairs * math.prod(problem.output)
+        outputs = problem.out_elements
         sample = max(launch, ENQUEUED * AIM * self._preset.min_time_s)
         samples = 1 if self.is_long(unit, params) or self.is_slow(unit, params) else self._preset.repetitions
         kinds = 1 if brief else INPUTS
@@ -230,7 +229,7 @@ class Predictor:
         by_definition = problem.fmas <= check.definition_limit_fma
         seconds = problem.fmas / check.fma_per_s if by_definition else problem.fft_work / check.fft_per_s
         if problem.fields != PLAIN:
-            seconds += problem.pairs * math.prod(problem.output) / check.field_output_per_s
+            seconds += problem.out_elements / check.field_output_per_s
         return float(seconds)
 
     def timeout_s(self, unit: Unit, params: str) -> float:

@@ -7,7 +7,6 @@ on one card.
 """
 
 import dataclasses
-import math
 import statistics
 from collections import defaultdict, namedtuple
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -198,21 +197,22 @@ def contenders(
             wanted.add(fastest(group, samples) or min(group, key=lambda one: predictor.launch_s(unit, one)))
         kept = dataclasses.replace(unit, needed=tuple(one for one in unit.params if one in wanted))
         points = [one for one in unit.params if one in chosen | wanted | rivals and not predictor.why_not(kept, one)]
+        if not points:
+            continue
         far = {one for one in points if here.get(one, 0.0) > FAR * best[unit.problem, unit.precision]}
         drawn = tuple(
             one for one in points if one not in wanted | rivals or (one in far and predictor.is_slow(unit, one))
         )
-        whole = wanted | {fastest(points, samples) or points[0]} if points else set()
-        whole = (whole - set(drawn)) if unit.variant.algorithm_class != "fft" else whole | chosen
+        whole = wanted | {fastest(points, samples) or points[0]}
+        whole = whole | chosen if unit.variant.algorithm_class == "fft" else whole - set(drawn)
         brief = tuple(one for one in points if one not in whole or _has_many_outputs(unit.problem))
-        if points:
-            found.append(dataclasses.replace(kept, params=tuple(points), drawn=drawn, brief=brief))
+        found.append(dataclasses.replace(kept, params=tuple(points), drawn=drawn, brief=brief))
     return found
 
 
 def _has_many_outputs(problem: Problem) -> bool:
     """Whether each reference takes many seconds, which no point of the problem needs three times."""
-    return problem.fields.result != SURFACE and problem.pairs * math.prod(problem.output) > MANY_OUTPUTS
+    return problem.fields.result != SURFACE and problem.out_elements > MANY_OUTPUTS
 
 
 def problems_of(units: Iterable[Unit]) -> list[list[Unit]]:

@@ -6,6 +6,7 @@
 
 #include "harness/compilation.hpp"
 #include "harness/measure/banded.hpp"
+#include "harness/measure/median.hpp"
 #include "harness/measure/operands.hpp"
 #include "harness/measure/overlapping.hpp"
 #include "harness/problem/error.hpp"
@@ -30,12 +31,6 @@ double microseconds(F&& steps) {
   steps();
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
       .count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 // Keeps the worse errors, relative to their bounds.

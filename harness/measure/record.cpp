@@ -3,6 +3,7 @@
 
 #include "harness/compilation.hpp"
 #include "harness/measure/measure.hpp"
+#include "harness/measure/median.hpp"
 #include "harness/reduce/reduce.hpp"
 
 namespace xcorr {

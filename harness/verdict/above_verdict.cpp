@@ -48,13 +48,11 @@ AboveTruth::AboveTruth(const Problem& problem, Truth& truth, InputKind kind)
   const Index reach = problem.fields.result.distance - 1;
   each_pair(problem, truth, kind, [&](const PairTruth& of_pair, Tally&) {
     OfPair& own = pairs_[of_pair.pair()];
-    const Interval threshold = threshold_of(of_pair);
-    own.lowest_threshold = threshold.low;
-    own.highest_threshold = threshold.high;
+    own.threshold = threshold_of(of_pair);
     for (Index e = 0; e < of_pair.size(); ++e) {
-      if (of_pair.high(e) < threshold.low || !of_pair.is_first_within(e, reach, true)) continue;
+      if (of_pair.high(e) < own.threshold.low || !of_pair.is_first_within(e, reach, true)) continue;
       const bool certain =
-          of_pair.low(e) >= threshold.high && of_pair.is_first_within(e, reach, false);
+          of_pair.low(e) >= own.threshold.high && of_pair.is_first_within(e, reach, false);
       own.candidates.push_back({e, of_pair.value(e), of_pair.record_bound(e), certain});
     }
   });
@@ -71,7 +69,7 @@ std::size_t AboveTruth::bytes() const {
 
 Tally AboveTruth::check_pair(Truth& truth, Index pair, const std::vector<Detected>& found,
                              bool all_listed) const {
-  const auto& [lowest, highest, candidates] = pairs_[pair];
+  const auto& [threshold, candidates] = pairs_[pair];
   const auto where = [&](Index at) { return element_text(problem_, pair, at); };
   Tally tally;
   tally.first_wrong_pair = pair;
@@ -85,8 +83,8 @@ Tally AboveTruth::check_pair(Truth& truth, Index pair, const std::vector<Detecte
     if (candidate == candidates.end() || candidate->at != at) {
       if (!surface) surface = truth.reference(kind_, pair, 1);
       const PairTruth of_pair(problem_, pair, surface->value.data(), surface->bound.data());
-      wrong = of_pair.high(at) < lowest ? "is below the threshold " + number(lowest)
-                                        : "is too close to a larger output";
+      wrong = of_pair.high(at) < threshold.low ? "is below the threshold " + number(threshold.low)
+                                               : "is too close to a larger output";
     } else if (listed[candidate - candidates.begin()]++) {
       wrong = "is listed twice";
     } else {
@@ -98,7 +96,7 @@ Tally AboveTruth::check_pair(Truth& truth, Index pair, const std::vector<Detecte
     const auto& [at, value, bound, certain] = candidates[i];
     if (!certain || listed[i]) continue;
     tally.wrong(where(at) + ": " + number(value) + " +- " + number(bound) +
-                " is missing; the threshold is " + number(highest));
+                " is missing; the threshold is " + number(threshold.high));
   }
   return tally;
 }

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "harness/verdict/verdict.hpp"
+#include "harness/verdict/pair_truth.hpp"
 
 namespace xcorr {
 
@@ -31,8 +31,7 @@ class AboveTruth {
     bool certain;
   };
   struct OfPair {
-    // The threshold lies between these. Half of a spread, which is a median too, has errors.
-    double lowest_threshold = 0, highest_threshold = 0;
+    judged::Interval threshold{};       // holds it: medians have the errors of the outputs
     std::vector<Candidate> candidates;  // by position
   };
   struct Detected {
