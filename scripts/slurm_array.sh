@@ -4,8 +4,8 @@
 # nothing needs to be copied. A shard that is killed and queued again resumes; so does the same command afterwards.
 #
 # usage: scripts/slurm_array.sh [options]
-#   --preset smoke|quick|paper   how long and how often to measure (default: smoke); paper: after quick. evaluation has no
-#                                shards: it is one job, scripts/reproduce.sh --preset evaluation, submitted again until it ends
+#   --preset NAME                how long and how often to measure: smoke (the default), quick, evaluation, extended, and
+#                                paper after quick
 #   --shards N                   how many jobs share the work (default: 4)
 #   --partition NAME             of the cluster (default: its own default)
 #   --device cpu|cuda|cuda:N     what a shard measures on (default: the first GPU of its job, else the CPU)
@@ -49,9 +49,8 @@ while (($#)); do
   shift
 done
 if [[ ! $shards =~ ^[1-9][0-9]{0,3}$ ]]; then refuse "--shards $shards: not a number of jobs; use 1 to 9999"; fi
-if [[ $preset == evaluation ]]; then
-  refuse "--preset evaluation: rivals meet on one card, so it has no shards; submit scripts/reproduce.sh --preset evaluation as a job, again until it ends"
-fi
+grid=() # every compile-time point, for these presets
+case $preset in evaluation | extended) grid=(--grid paper) ;; esac
 logs=$results/slurm
 
 make_folder() {
@@ -100,7 +99,7 @@ submit() {
   fi
   if [[ -n $build && -z $dry_run ]]; then
     "$scripts/setup.sh" || exit
-    "$scripts/build.sh" || exit
+    "$scripts/build.sh" "${grid[@]}" || exit
   fi
   common=(--parsable --chdir "$XCORR_ROOT" --open-mode append)
   if [[ -n $partition ]]; then common+=(--partition "$partition"); fi

@@ -1,7 +1,7 @@
 """Makes the ordered list of what is measured from experiments, variants and filters."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,17 +189,28 @@ def parse_shard(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def take_shard(units: Sequence[Unit], shard: tuple[int, int]) -> list[Unit]:
+def cell_of_figure(unit: Unit) -> Hashable:
+    """What the variants that a figure compares share."""
+    return unit.experiment, unit.problem, unit.mode, unit.input
+
+
+def series_of(unit: Unit) -> Hashable:
+    """What problems share that differ in nothing but their number of matrices: launches with few matrices predict those with many."""
+    problem = unit.problem
+    return problem.form, problem.left, problem.right, problem.window, problem.fields
+
+
+def take_shard(
+    units: Sequence[Unit], shard: tuple[int, int], together: Callable[[Unit], Hashable] = cell_of_figure
+) -> list[Unit]:
     """Part k of n. The parts are disjoint, complete and of similar work.
 
-    All variants of a problem are in one part, so that rivals are measured in one run on one card. Each group of n
-    problems starts with the next shard, since otherwise a shard would get only some sizes or counts of the ordered
-    list.
+    Units that are alike by `together` are in one part: all variants of a problem, so that rivals are measured in one run on one
+    card. Each n of them start with the next shard, since otherwise a shard would get only some sizes or counts of the ordered list.
     """
     k, n = shard
-    place: dict[tuple[Any, ...], int] = {}
-    problems = ((unit.experiment, unit.problem, unit.mode, unit.input) for unit in units)
-    numbers = [place.setdefault(problem, len(place)) for problem in problems]
+    place: dict[Hashable, int] = {}
+    numbers = [place.setdefault(together(unit), len(place)) for unit in units]
     return [unit for unit, i in zip(units, numbers) if (i + i // n) % n == k - 1]
 
 

@@ -22,7 +22,7 @@ from experiments.driver.best import elsewhere, keep_best, ranking, rows_near
 from experiments.driver.columns import OUTCOMES
 from experiments.driver.evaluation import Evaluation, deadline_of
 from experiments.driver.launches import quiet_us, slowed
-from experiments.driver.points import Filters, Unit, expand, in_processes, parse_shard, take_shard
+from experiments.driver.points import Filters, Unit, expand, in_processes, parse_shard, series_of, take_shard
 from experiments.driver.predict import Predictor
 from experiments.driver.repository import Repository
 from experiments.driver.schema import (
@@ -245,7 +245,9 @@ def run_stages(evaluation: Evaluation, options: argparse.Namespace) -> int:
         return 0
     folder = evaluation.folder
     begin = time.monotonic()
-    with lock.held(folder, lock.holder(store.new_run_id(store.run_ids(folder)), (1, 1), selection(options))):
+    with lock.held(
+        folder, lock.holder(store.new_run_id(store.run_ids(folder)), parse_shard(options.shard), selection(options))
+    ):
         store.check_writable(folder)
         store.remove_stale_temporaries(folder)
         try:
@@ -286,10 +288,9 @@ def run(argv: Sequence[str]) -> int:
     units = expand(experiments, variants, options.preset, bench.device, filters_of(options))
     rates, groups = load_rates(options.folder), shown(options.folder)
     if preset.block_s is not None:
-        if shard != (1, 1) or options.slowed:
-            raise UserError(
-                f"preset {options.preset}: takes no --shard and no --slowed; use --for-minutes on each machine"
-            )
+        if options.slowed:
+            raise UserError(f"preset {options.preset}: takes no --slowed; --force measures again")
+        units = take_shard(units, shard, series_of)
         near = rows_near(options.results / "published", bench.device, facts)
         predictors = {
             name: Predictor(rates, facts, bench.device, presets[name], name) for name in (SELECT, options.preset)

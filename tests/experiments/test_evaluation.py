@@ -245,10 +245,24 @@ def test_what_cannot_win_and_has_no_phases_is_measured_briefly(driver):
     assert {params for variant, params, *_ in first if variant == "cpu_fft"} == drawn
 
 
-@pytest.mark.parametrize("option", [["--shard", "1/2"], ["--slowed"]])
-def test_options_that_would_mix_blocks_are_refused(staged, capsys, option):
-    assert evaluate(staged, *option) == 2
-    assert "takes no --shard and no --slowed" in capsys.readouterr().err
+def test_slowed_is_refused(staged, capsys):
+    assert evaluate(staged, "--slowed") == 2
+    assert "takes no --slowed" in capsys.readouterr().err
+
+
+def test_shards_have_problems_of_their_own_and_measure_everything(staged, capsys):
+    of_part, series_of_part = [], []
+    for part in ("1/2", "2/2"):
+        before = {store.rivals_of(row) for row in rows_of(staged, FINAL)}
+        assert evaluate(staged, "--shard", part) == 0
+        rows = [row for row in rows_of(staged, FINAL) if store.rivals_of(row) not in before]
+        of_part.append({store.rivals_of(row)[1:] for row in rows})
+        series_of_part.append({tuple(row[name] for name in ("form", "left_rows", "left_cols")) for row in rows})
+    assert all(of_part) and not of_part[0] & of_part[1]
+    assert not series_of_part[0] & series_of_part[1], "problems with other numbers of matrices are in one part"
+    before = len(staged.calls())
+    assert evaluate(staged) == 0
+    assert len(staged.calls()) == before
 
 
 def test_what_a_variant_does_not_declare_is_not_measured(staged):

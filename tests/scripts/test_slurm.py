@@ -98,7 +98,6 @@ def test_a_refusal_is_said(environment, tmp_path, refused, says):
         (["--shards", "0"], "--shards 0: not a number of jobs"),
         (["--shards", "many"], "--shards many: not a number of jobs"),
         (["--preset"], "--preset: a value is missing"),
-        (["--preset", "evaluation"], "--preset evaluation: rivals meet on one card"),
         (["--step", "other"], "--step other: unknown"),
     ],
 )
