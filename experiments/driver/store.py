@@ -154,28 +154,40 @@ def remove_stale_temporaries(folder: Path, older_than_s: float = 3600) -> None:
                 tmp.unlink()
 
 
+# A sweep spends at most one part in WRITING on the files of its rows, which grow with each point.
+WRITING = 20
+
+
 class Chunk:
-    """The rows of one unit in a process, in a file that is rewritten after every point that was measured."""
+    """The rows of one unit in a process, in a file that is written whole again and again, and takes WRITING times as long to grow."""
 
     def __init__(self, folder: Path, run: str, number: int) -> None:
         self.path = folder / f"{run}-{number:04d}.csv.gz"
         self.rows: list[Row] = []
         self._written = self._noted = False
+        self._next = 0.0  # time.monotonic() of the next writing, at the earliest
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Appends the rows of a finished point and writes the file."""
-        grown = self.rows + list(rows)
-        write_atomic(self.path, encode(grown), create=not self._written)
-        self.rows, self._written, self._noted = grown, True, False
+        """Appends the rows of a finished point. Writes the file, unless that has just been done."""
+        self.note(rows)
+        if time.monotonic() >= self._next:
+            self._write()
 
     def note(self, rows: Iterable[Row]) -> None:
-        """As add, but writes with the next point or close(): for rows without a measurement, of which a set may have many."""
+        """As add, but writes with a later point or close(): for rows without a measurement, of which a set may have many."""
         self.rows, self._noted = self.rows + list(rows), True
 
     def close(self) -> None:
-        """Writes what was noted."""
+        """Writes what was not written yet."""
         if self._noted:
-            self.add(())
+            self._write()
+
+    def _write(self) -> None:
+        begin = time.monotonic()
+        write_atomic(self.path, encode(self.rows), create=not self._written)
+        self._written, self._noted = True, False
+        end = time.monotonic()
+        self._next = end + WRITING * (end - begin)
 
     def forget(self, params: str) -> None:
         """Leaves the rows of a point out of what is written next."""

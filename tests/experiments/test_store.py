@@ -20,7 +20,9 @@ from xcorr.problem import Problem
 def test_chunk_grows_and_is_reproducible(tmp_path):
     chunk = store.Chunk(tmp_path, OLD, 3)
     chunk.add([row()])
-    chunk.add([row(repetition=1)])
+    assert len(store.decode(chunk.path)) == 1
+    chunk.add([row(repetition=1)])  # which is too soon to write again
+    chunk.close()
     assert chunk.path.name == f"{OLD}-0003.csv.gz"
     assert len(store.decode(chunk.path)) == 2
     assert chunk.path.read_bytes() == store.encode([row(), row(repetition=1)])
@@ -59,12 +61,13 @@ def test_failing_disk_loses_nothing(tmp_path, monkeypatch, number, says):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fsync", fail)
+    chunk.add([row(repetition=1)])
     with pytest.raises(UserError, match=says) as caught:
-        chunk.add([row(repetition=1)])
+        chunk.close()
     assert "\n" not in str(caught.value) and "--results" in str(caught.value)
     assert chunk.path.read_bytes() == before and len(list(tmp_path.iterdir())) == 1
     monkeypatch.undo()
-    chunk.add([row(repetition=1)])
+    chunk.close()
     assert len(store.decode(chunk.path)) == 2
 
 
