@@ -1,7 +1,5 @@
 #include "harness/truth/field_truth.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -13,15 +11,6 @@ namespace {
 
 // Largest number of terms of all sums with which a transform is computed by its sums.
 constexpr double kSmallPhase = 0x1p26;
-
-// One large pair a thread, as long as they have at most 2^26 outputs together.
-Index pairs_per_chunk(const Problem& problem) {
-  constexpr Index kChunkElements = Index{1} << 22, kMostElements = Index{1} << 26;
-  const Index size = problem.out_size();
-  const Index one_a_thread = std::min<Index>(omp_get_max_threads(), kMostElements / size);
-  const Index pairs = std::max(kChunkElements / size, one_a_thread);
-  return std::clamp<Index>(pairs, 1, problem.pairs());
-}
 
 bool fits(const Problem& problem, std::size_t cache_bytes) {
   return static_cast<std::size_t>(problem.out_elements()) * sizeof(Expected) <= cache_bytes / 4;
@@ -264,17 +253,18 @@ Check FieldTruth::check(InputKind kind, const void* out) {
 
 void FieldTruth::surface(InputKind kind, Index first, Index count, Reference& into) {
   KindTruth& truth = truth_of(kind);
-  const Index at = truth.compute(problem_, first, count, fits(problem_, cache_bytes_));
-  const Expected* const expected = truth.expected.data() + at * problem_.out_size();
   const Index elements = count * problem_.out_size();
   into.value.resize(elements);
   into.bound.resize(elements);
+  if (!fits(problem_, cache_bytes_)) {
+    return truth.reference->surfaces(first, count, into.value.data(), into.bound.data());
+  }
+  const Index at = truth.compute(problem_, first, count, true);
+  const Expected* const expected = truth.expected.data() + at * problem_.out_size();
 #pragma omp parallel for
   for (Index i = 0; i < elements; ++i) {
-    const auto [value, bound, weight] = expected[i];
-    into.value[i] = value;
-    // A bound around the value that holds 0, where 0 is right as well.
-    into.bound[i] = std::signbit(bound) ? std::max(-bound, std::abs(value)) : bound;
+    into.value[i] = expected[i].value;
+    into.bound[i] = bound_with_zero(expected[i]);
   }
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "harness/device/cuda_owned.hpp"
@@ -42,6 +43,43 @@ __global__ void score_elements(Problem problem, Stacks stacks, Index first, Inde
   }
 }
 
+// The largest number of terms of an output of each pair, as the bits of a number that is not negative: they have its order.
+__global__ void find_most_terms(const ScoreElement* elements, Index size, Index outputs,
+                                unsigned long long* most) {
+  for (Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x; i < outputs;
+       i += static_cast<Index>(gridDim.x) * blockDim.x) {
+    const auto terms = static_cast<unsigned long long>(__double_as_longlong(elements[i].terms));
+    unsigned long long* const of_pair = most + i / size;
+    // Few outputs raise the maximum that they read, so that few additions wait for each other.
+    if (terms > *static_cast<volatile unsigned long long*>(of_pair)) atomicMax(of_pair, terms);
+  }
+}
+
+struct Around {
+  double value, bound;
+};
+__device__ void convert(const Expected& from, Expected& to) { to = from; }
+__device__ void convert(const Expected& from, Around& to) {
+  to = {from.value, bound_with_zero(from)};
+}
+
+// What is expected of elements, with the rule of the least overlap. `most` is that of find_most_terms, or null for sums.
+template <typename Out>
+__global__ void expect_elements(ScoreBounds bounds, const ScoreBounds::OfPair* of_pairs,
+                                const unsigned long long* most, bool exact, Index size,
+                                Index outputs, const ScoreElement* elements, Out* out) {
+  const double least = bounds.sums.problem.fields.score.min_overlap;
+  for (Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x; i < outputs;
+       i += static_cast<Index>(gridDim.x) * blockDim.x) {
+    const Index pair = i / size;
+    ScoreElement element = elements[i];
+    if (most) {
+      apply_least_overlap(element, least, __longlong_as_double(static_cast<long long>(most[pair])));
+    }
+    convert(expected(bounds, of_pairs[pair], i % size, element, exact), out[i]);
+  }
+}
+
 // The matrices of one side that pairs use: [first, first + count).
 struct Used {
   Index first, count;
@@ -70,9 +108,31 @@ Used used_by(const Problem& problem, Index Pair::* side, Index first, Index coun
 
 class CudaScores : public ScoreReference {
  public:
-  CudaScores(const ScoreData& data, cudaStream_t stream) : data_(data), stream_(stream) {}
+  CudaScores(const ScoreData& data, cudaStream_t stream) : ScoreReference(data), stream_(stream) {}
 
   void pairs(Index first, Index count, Expected* out, double* phase) override {
+    std::fill(phase, phase + count, 0.0);
+    each_chunk<Expected>(first, count, [&](const Expected* made, Index at, Index elements) {
+#pragma omp parallel for
+      for (Index i = 0; i < elements; ++i) out[at + i] = made[i];
+    });
+  }
+
+  void surfaces(Index first, Index count, double* value, double* bound) override {
+    each_chunk<Around>(first, count, [&](const Around* made, Index at, Index elements) {
+#pragma omp parallel for
+      for (Index i = 0; i < elements; ++i) {
+        value[at + i] = made[i].value;
+        bound[at + i] = made[i].bound;
+      }
+    });
+  }
+
+ private:
+  // Calls store(what is expected, index of its first output, number of outputs) for chunks of whole pairs. The device computes
+  // the next chunk meanwhile.
+  template <typename Out, typename Store>
+  void each_chunk(Index first, Index count, Store&& store) {
     // Inputs leave the device after each call: its memory belongs to the variants.
     const ScoreInputs& in = data_.inputs;
     const Problem& q = data_.problem;
@@ -84,36 +144,57 @@ class CudaScores : public ScoreReference {
     const auto right_mask = rights.uploaded(in.right_mask, q.right.size(), stream_);
     const auto left_facts = lefts.uploaded(in.left_facts, 1, stream_);
     const auto right_facts = rights.uploaded(in.right_facts, 1, stream_);
-    const Index size = q.out_size();
-    const Index chunk = std::clamp<Index>(kChunk / size, 1, count);
+    const Stacks stacks{lefts.first,     rights.first,     left.get(),       right.get(),
+                        left_mask.get(), right_mask.get(), left_facts.get(), right_facts.get()};
+    std::vector<ScoreBounds::OfPair> bounds;
+    for (Index i = 0; i < count; ++i) bounds.push_back(data_.of_pair(first + i));
+    const auto of_pairs = Used{0, count}.uploaded(bounds, 1, stream_);
+    const bool score = is_normalised(q.fields.score.kind);
+    const DeviceArray<unsigned long long> most(count);
+    require_cuda(cudaMemsetAsync(most.get(), 0, most.bytes(), stream_), "terms");
+
+    const Index size = q.out_size(), chunk = std::clamp<Index>(kChunk / size, 1, count);
     const DeviceArray<ScoreElement> elements(chunk * size);
-    if (host_.count() < chunk * size) {
+    const DeviceArray<Out> made(chunk * size);
+    const auto bytes = static_cast<Index>(sizeof(Out));
+    if (host_.count() < 2 * chunk * size * bytes) {
       host_ = {};
-      host_ = PinnedArray<ScoreElement>(chunk * size);
+      host_ = PinnedArray<char>(2 * chunk * size * bytes);
     }
-    for (Index from = 0; from < count; from += chunk) {
-      const Index some = std::min(chunk, count - from);
-      const Index blocks = (some * size + kThreads - 1) / kThreads;
-      score_elements<<<static_cast<unsigned>(std::min<Index>(blocks, 65536)), kThreads, 0,
-                       stream_>>>(
-          q,
-          {lefts.first, rights.first, left.get(), right.get(), left_mask.get(), right_mask.get(),
-           left_facts.get(), right_facts.get()},
-          first + from, some, elements.get());
+    const std::array<Out*, 2> buffers{reinterpret_cast<Out*>(host_.get()),
+                                      reinterpret_cast<Out*>(host_.get()) + chunk * size};
+    const std::array<CudaEvent, 2> ready{make_event(), make_event()};
+    const auto outputs_from = [&](Index from) { return std::min(chunk, count - from) * size; };
+    const auto begin = [&](Index from, int turn) {
+      const Index some = std::min(chunk, count - from), outputs = some * size;
+      const auto blocks =
+          static_cast<unsigned>(std::min<Index>((outputs + kThreads - 1) / kThreads, 65536));
+      score_elements<<<blocks, kThreads, 0, stream_>>>(q, stacks, first + from, some,
+                                                       elements.get());
+      if (score) {
+        find_most_terms<<<blocks, kThreads, 0, stream_>>>(elements.get(), size, outputs,
+                                                          most.get() + from);
+      }
+      expect_elements<<<blocks, kThreads, 0, stream_>>>(
+          data_.bounds, of_pairs.get() + from, score ? most.get() + from : nullptr, data_.exact,
+          size, outputs, elements.get(), made.get());
       require_cuda(cudaGetLastError(), "float64 scores");
-      require_cuda(cudaMemcpyAsync(host_.get(), elements.get(),
-                                   static_cast<std::size_t>(some * size) * sizeof(ScoreElement),
-                                   cudaMemcpyDeviceToHost, stream_),
-                   "copy");
-      require_cuda(cudaStreamSynchronize(stream_), "float64 scores");
-      expect(data_, first + from, some, host_.get(), out + from * size, phase + from);
+      require_cuda(
+          cudaMemcpyAsync(buffers[turn], made.get(), static_cast<std::size_t>(outputs * bytes),
+                          cudaMemcpyDeviceToHost, stream_),
+          "copy");
+      require_cuda(cudaEventRecord(ready[turn].get(), stream_), "float64 scores");
+    };
+    begin(0, 0);
+    for (Index from = 0, turn = 0; from < count; from += chunk, turn = 1 - turn) {
+      if (from + chunk < count) begin(from + chunk, static_cast<int>(1 - turn));
+      require_cuda(cudaEventSynchronize(ready[turn].get()), "float64 scores");
+      store(buffers[turn], from * size, outputs_from(from));
     }
   }
 
- private:
-  const ScoreData& data_;
   cudaStream_t stream_;
-  PinnedArray<ScoreElement> host_;
+  PinnedArray<char> host_;
 };
 
 }  // namespace
@@ -132,7 +213,7 @@ std::size_t cuda_score_bytes(const Problem& problem) {
   const auto outputs = static_cast<std::size_t>(
       std::max(problem.out_size(), std::min(kChunk, problem.out_elements())));
   return inputs * (sizeof(double) + 1) + matrices * sizeof(MatrixFacts) +
-         outputs * sizeof(ScoreElement) + (std::size_t{16} << 20);
+         outputs * (sizeof(ScoreElement) + sizeof(Expected)) + (std::size_t{16} << 20);
 }
 
 }  // namespace xcorr

@@ -14,7 +14,7 @@ namespace {
 
 class HostScores : public ScoreReference {
  public:
-  explicit HostScores(const ScoreData& data) : data_(data) {
+  explicit HostScores(const ScoreData& data) : ScoreReference(data) {
     if (data.by_transform) transform_ = std::make_unique<ScoreTransform>(data.problem, data.inputs);
   }
 
@@ -32,7 +32,6 @@ class HostScores : public ScoreReference {
   }
 
  private:
-  const ScoreData& data_;
   std::vector<ScoreElement> elements_;
   std::unique_ptr<ScoreTransform> transform_;
 };
@@ -40,7 +39,7 @@ class HostScores : public ScoreReference {
 class HostPhase : public ScoreReference {
  public:
   explicit HostPhase(const ScoreData& data)
-      : data_(data),
+      : ScoreReference(data),
         reference_(data.problem, !data.by_transform),
         roundoff_(
             phase_roundoff(data.bounds.sums.log2_points, data.bounds.sums.u + kDoubleRoundoff)) {}
@@ -64,7 +63,6 @@ class HostPhase : public ScoreReference {
   }
 
  private:
-  const ScoreData& data_;
   PhaseReference reference_;
   double roundoff_;
 };
@@ -73,6 +71,30 @@ class HostPhase : public ScoreReference {
 
 ScoreBounds::OfPair ScoreData::of_pair(Index p, double phase) const {
   return bounds.of_pair(left_facts(p), right_facts(p), phase);
+}
+
+Index pairs_per_chunk(const Problem& problem) {
+  constexpr Index kChunkElements = Index{1} << 22, kMostElements = Index{1} << 26;
+  const Index size = problem.out_size();
+  const Index one_a_thread = std::min<Index>(omp_get_max_threads(), kMostElements / size);
+  const Index pairs = std::max(kChunkElements / size, one_a_thread);
+  return std::clamp<Index>(pairs, 1, problem.pairs());
+}
+
+void ScoreReference::surfaces(Index first, Index count, double* value, double* bound) {
+  const Index size = data_.problem.out_size();
+  const Index chunk = std::min(pairs_per_chunk(data_.problem), count);
+  std::vector<Expected> made(chunk * size);
+  std::vector<double> phase(chunk);
+  for (Index p = 0; p < count; p += chunk) {
+    const Index some = std::min(chunk, count - p);
+    pairs(first + p, some, made.data(), phase.data());
+#pragma omp parallel for
+    for (Index i = 0; i < some * size; ++i) {
+      value[p * size + i] = made[i].value;
+      bound[p * size + i] = bound_with_zero(made[i]);
+    }
+  }
 }
 
 // The elements of many pairs, or of few large ones, go to all threads.

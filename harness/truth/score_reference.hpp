@@ -32,14 +32,6 @@ struct Expected {
   double weight;  // ScoreElement::absolute of sums of products, ScoreElement::scale of scores
 };
 
-class ScoreReference {
- public:
-  virtual ~ScoreReference() = default;
-  // The pairs [first, first + count). `phase` gets what the L2 bound of each pair needs
-  // (ScoreBounds::OfPair), 0 for all other scores.
-  virtual void pairs(Index first, Index count, Expected* out, double* phase) = 0;
-};
-
 // What is expected of an element of a pair.
 XCORR_HD inline Expected expected(const ScoreBounds& bounds, const ScoreBounds::OfPair& pair,
                                   Index element, const ScoreElement& e, bool exact) {
@@ -48,6 +40,33 @@ XCORR_HD inline Expected expected(const ScoreBounds& bounds, const ScoreBounds::
   return {exact ? rint(e.value) : e.value, e.zero == ZeroRule::either ? -bound : bound,
           normal ? e.scale : e.absolute};
 }
+
+// The bound of a number in a record: where 0 is right as well, around the value and wide enough to hold 0.
+XCORR_HD inline double bound_with_zero(const Expected& e) {
+  return copysign(1.0, e.bound) < 0 ? fmax(-e.bound, fabs(e.value)) : e.bound;
+}
+
+class ScoreReference {
+ public:
+  // `data` must outlive it.
+  explicit ScoreReference(const ScoreData& data) : data_(data) {}
+  virtual ~ScoreReference() = default;
+  ScoreReference(const ScoreReference&) = delete;
+  ScoreReference& operator=(const ScoreReference&) = delete;
+
+  // The pairs [first, first + count). `phase` gets what the L2 bound of each pair needs
+  // (ScoreBounds::OfPair), 0 for all other scores.
+  virtual void pairs(Index first, Index count, Expected* out, double* phase) = 0;
+  // The same for records: values, and bounds as of bound_with_zero.
+  virtual void surfaces(Index first, Index count, double* value, double* bound);
+
+ protected:
+  const ScoreData& data_;
+};
+
+// Pairs to compute at a time: one large pair a thread, as long as they have at most 2^26 outputs
+// together.
+Index pairs_per_chunk(const Problem& problem);
 
 // Applies the rule of the least overlap to the pairs [first, first + count), and converts elements
 // to what is expected.

@@ -7,35 +7,23 @@
 
 #include "harness/problem/results.hpp"
 #include "harness/verdict/each_pair.hpp"
+#include "harness/verdict/large_median.hpp"
 
 namespace xcorr {
 namespace {
 
 using namespace judged;
 
-// The median; the mean of the two middle numbers. Changes their order.
-double median_of(std::vector<double>& values) {
-  const std::size_t upper = values.size() / 2;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(upper);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2) return *middle;
-  const double lower = *std::max_element(values.begin(), middle);
-  return lower + (*middle - lower) / 2;
-}
-
 // The interval that holds the threshold of a pair.
 Interval threshold_of(const PairTruth& truth) {
   const Result& result = truth.problem().fields.result;
   if (!result.of_deviations) return {result.threshold, result.threshold};
-  std::vector<double> values(truth.size());
   double bound = 0;
-  for (Index e = 0; e < truth.size(); ++e) {
-    values[e] = truth.value(e);
-    bound = std::max(bound, truth.bound(e));
-  }
-  const double median = median_of(values);
-  for (double& v : values) v = std::abs(v - median);
-  const double spread = result.threshold * median_of(values);
+  for (Index e = 0; e < truth.size(); ++e) bound = std::max(bound, truth.bound(e));
+  const double median = large_median(truth.size(), [&](Index e) { return truth.value(e); });
+  const double spread = result.threshold * large_median(truth.size(), [&](Index e) {
+                          return std::abs(truth.value(e) - median);
+                        });
   // An order statistic moves by at most the largest error; deviations have two errors.
   const double error = bound + 2 * result.threshold * bound + 2 * kFloatRoundoff * std::abs(spread);
   return {median + spread - error, median + spread + error};

@@ -158,6 +158,19 @@ TEST(FieldTruth, TransformsGiveTheSameReference) {
   }
 }
 
+TEST(FieldTruth, SurfacesWithoutACacheAreTheSame) {
+  const std::unique_ptr<Device> device = open_cpu();
+  for (const Problem& problem : problems_of(kProblems)) {
+    const auto values = [&](std::size_t cache_bytes) {
+      return FieldTruth(problem, Precision::fp32, AlgorithmClass::fft, kSeed, *device, cache_bytes)
+          .reference(InputKind::contrast, 0, problem.pairs());
+    };
+    const Reference kept = values(std::size_t{1} << 24), fresh = values(0);
+    EXPECT_EQ(kept.value, fresh.value) << problem.id();
+    EXPECT_EQ(kept.bound, fresh.bound) << problem.id();
+  }
+}
+
 TEST(FieldTruth, OneWrongElementIsFoundAndNamed) {
   for (const Problem& problem : problems_of(kProblems)) {
     const auto truth = cpu().truth(problem, Precision::fp32, AlgorithmClass::definition, kSeed);

@@ -1,6 +1,7 @@
 // The verdict on results: fabricated records against surfaces that are known.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -12,6 +13,7 @@
 #include "harness/problem/results.hpp"
 #include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
+#include "harness/verdict/large_median.hpp"
 #include "harness/verdict/result_verdict.hpp"
 #include "tests/support/fixture.hpp"
 
@@ -375,6 +377,26 @@ TEST(Verdict, SurfacesOfDetectionsAreComputedOnce) {
   truth->set_round(1);
   EXPECT_EQ(said(nothing), "");
   EXPECT_EQ(known->references, 4) << "other sparse inputs";
+}
+
+TEST(LargeMedian, IsThatOfAllNumbersInOrder) {
+  std::mt19937_64 dice(7);
+  std::normal_distribution<double> normal;
+  const auto random = [&](Index) { return normal(dice); };
+  const auto alternating = [](Index i) { return i % 2 ? 1.0 : -1.0; };
+  // Every number that a sample of equal distances takes is alike: the median lies elsewhere.
+  const auto like_no_sample = [](Index i) { return i % 8 ? static_cast<double>(i) : -5.0; };
+  for (const Index size : {1, 2, 5, 1000, 32768 * 8, 32768 * 8 + 1}) {
+    for (const std::function<double(Index)>& make :
+         {std::function<double(Index)>(random), {alternating}, {like_no_sample}}) {
+      std::vector<double> values(size);
+      for (Index i = 0; i < size; ++i) values[i] = make(i);
+      std::vector<double> sorted = values;
+      std::sort(sorted.begin(), sorted.end());
+      const double middle = (sorted[(size - 1) / 2] + sorted[size / 2]) / 2;
+      EXPECT_DOUBLE_EQ(judged::large_median(size, [&](Index i) { return values[i]; }), middle);
+    }
+  }
 }
 
 TEST(Verdict, ACapacityExceededIsNeverRight) {
