@@ -1,7 +1,10 @@
 #include "harness/registry.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
+#include <sstream>
 #include <utility>
 
 #include "harness/problem/error.hpp"
@@ -93,12 +96,18 @@ const Variant& find_variant(const std::string& id) {
   refuse("variant", id, "unknown; the nearest is '" + nearest(id, ids) + "', --list names all");
 }
 
-std::vector<Params> grid_points(const Variant& variant) {
+namespace {
+
+// The points of a variant whose axes have the values in `fixed`. Axes that it does not name have all of their values.
+std::vector<Params> points_with(const Variant& variant,
+                                const std::map<std::string, std::string>& fixed) {
   std::vector<Params> points = {Params{}};
   for (const Axis& axis : variant.axes) {
+    const auto only = fixed.find(axis.name);
     std::vector<Params> extended;
     for (const Params& point : points) {
       for (const std::string& value : built_values(axis)) {
+        if (only != fixed.end() && only->second != value) continue;
         Params next = point;
         next.set(axis.name, value);
         extended.push_back(next);
@@ -107,6 +116,7 @@ std::vector<Params> grid_points(const Variant& variant) {
     points = std::move(extended);
   }
   std::vector<Params> distinct;
+  std::set<std::string> known;
   for (const Params& point : points) {
     Params remaining;
     for (const auto& [name, value] : point.values()) {
@@ -116,19 +126,33 @@ std::vector<Params> grid_points(const Variant& variant) {
           });
       if (!dropped) remaining.set(name, value);
     }
-    if (std::find(distinct.begin(), distinct.end(), remaining) == distinct.end()) {
-      distinct.push_back(remaining);
-    }
+    if (known.insert(remaining.canonical()).second) distinct.push_back(remaining);
   }
   return distinct;
 }
 
-Params parse_params(const Variant& variant, const std::string& text) {
-  std::vector<std::string> names;
-  for (const Params& point : grid_points(variant)) {
-    if (point.canonical() == text) return point;
-    names.push_back(point.canonical());
+// The assignments in a text such as "rows=2;warps=4".
+std::map<std::string, std::string> assignments(const std::string& text) {
+  std::map<std::string, std::string> found;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ';');) {
+    const std::size_t equals = std::min(word.find('='), word.size());
+    found[word.substr(0, equals)] = word.substr(std::min(equals + 1, word.size()));
   }
+  return found;
+}
+
+}  // namespace
+
+std::vector<Params> grid_points(const Variant& variant) { return points_with(variant, {}); }
+
+// A grid may have hundreds of points, and a process is asked for tens of thousands.
+Params parse_params(const Variant& variant, const std::string& text) {
+  for (const Params& point : points_with(variant, assignments(text))) {
+    if (point.canonical() == text) return point;
+  }
+  std::vector<std::string> names;
+  for (const Params& point : grid_points(variant)) names.push_back(point.canonical());
   refuse("params", text,
          "no point of " + variant.id + "; the nearest is '" + nearest(text, names) +
              "', --list=json names all");
