@@ -82,6 +82,9 @@ class Cuda : public Device {
   explicit Cuda(int index) : index_(index), nvml_(bus_id(index)) {
     require_cuda(cudaSetDevice(index), "device");
     require_cuda(cudaGetDeviceProperties(&properties_, index), "device properties");
+    // The driver takes most of a millisecond to answer for a clock.
+    clock_hz_ = 1e3 * attribute(cudaDevAttrClockRate, index);
+    memory_clock_hz_ = 1e3 * attribute(cudaDevAttrMemoryClockRate, index);
     cudaStream_t stream{};
     require_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
     stream_.reset(stream);
@@ -131,13 +134,12 @@ class Cuda : public Device {
   }
 
   Peaks peaks(Precision precision) const override {
-    const double clock = attribute(cudaDevAttrClockRate, index_) * 1e3;
     const double sms = properties_.multiProcessorCount;
     const double lanes = fmas_per_sm_cycle(properties_.major, properties_.minor, precision);
-    const double memory = 2.0 * attribute(cudaDevAttrMemoryClockRate, index_) * 1e3 *
-                          attribute(cudaDevAttrGlobalMemoryBusWidth, index_) / 8;
+    const double memory =
+        2.0 * memory_clock_hz_ * attribute(cudaDevAttrGlobalMemoryBusWidth, index_) / 8;
     // An SM moves at most 64 bytes in and 64 out a cycle through its L2 port.
-    return {sms * lanes * clock, memory, 2.0 * properties_.l2CacheSize, sms * 128 * clock};
+    return {sms * lanes * clock_hz_, memory, 2.0 * properties_.l2CacheSize, sms * 128 * clock_hz_};
   }
 
   Support supports(Mode) const override { return yes(); }
@@ -187,8 +189,9 @@ class Cuda : public Device {
         const Index held = search(*gate_, [&] { launch_empty(stream_.get()); }, kMostLaunches);
         queue_ = std::max<Index>(held, 256);  // every queue is longer; the host was held up
       }
-      if (pace.calls == 0 && count > 1) pace = pace_of(launches_of(compute), queue_);
-      const Timed timed = time_gated(*gate_, compute, count, pace, queue_);
+      const auto launches = [&] { return launches_of(compute); };
+      if (pace.calls == 0 && count > 1) pace = pace_of(launches(), queue_);
+      const Timed timed = time_gated(*gate_, compute, count, pace, queue_, launches);
       if (!pace.by_host) return timed;
     }
     SmClock& clock = gate_->clock();
@@ -199,9 +202,7 @@ class Cuda : public Device {
     synchronize();
     return {seconds, clock.mhz()};
   }
-  double default_clock_mhz() const override {
-    return attribute(cudaDevAttrClockRate, index_) / 1e3;
-  }
+  double default_clock_mhz() const override { return clock_hz_ / 1e6; }
 
   std::optional<Seconds> empty_launch(Mode mode) override {
     if (mode == Mode::stream && launch_time_) return launch_time_;
@@ -361,6 +362,7 @@ class Cuda : public Device {
   int index_;
   Nvml nvml_;
   cudaDeviceProp properties_{};
+  double clock_hz_ = 0, memory_clock_hz_ = 0;
   CudaStream stream_;
   std::optional<CudaGate> gate_;        // with the first sample: a session has none
   Index queue_ = 0;                     // launches that the queue of the stream holds; 0: not known

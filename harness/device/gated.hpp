@@ -78,8 +78,11 @@ inline Pace pace_of(Index launches, Index queue) {
 // pace is not known (pace_of).
 // `queue`: the launches that the queue holds. Calls have at least one, so that no search needs more of
 // them; it leaves a quarter to the gate, since whoever finds the queue full waits until the gate lets go.
-inline Timed time_gated(Gate& gate, const std::function<void()>& compute, Index count, Pace& pace,
-                        Index queue = kMostLaunches) {
+// `launches` counts those of a call. It is asked once a single call has found its gate open: with more than the queue
+// holds, the next gates would hold for nothing.
+inline Timed time_gated(
+    Gate& gate, const std::function<void()>& compute, Index count, Pace& pace,
+    Index queue = kMostLaunches, const std::function<Index()>& launches = [] { return Index{0}; }) {
   if (!pace.by_host && !pace.limited && count > std::max<Index>(pace.calls, 1)) {
     const Index held = search(gate, compute, std::min(2 * count, queue - queue / 4));
     pace.limited = held < 2 * count;
@@ -97,7 +100,7 @@ inline Timed time_gated(Gate& gate, const std::function<void()>& compute, Index 
       pace.limited = true;
       pace.calls = std::max<Index>(measured.held / 2, 1);
     } else {
-      pace.by_host = ++failures == kTries;
+      pace.by_host = ++failures == kTries || (failures == 1 && launches() > queue);
     }
   }
   return sum;

@@ -177,6 +177,20 @@ TEST(Gate, KnowsACallThatWaitsForItself) {
   }
 }
 
+TEST(Gate, ACallOfMoreLaunchesThanTheQueueHoldsIsTriedOnce) {
+  for (const Index launches : {5000, 100}) {
+    Queue queue;
+    Pace pace;
+    const auto call = [&] {
+      queue.launch(launches);
+      queue.wait();
+    };
+    time_gated(queue, call, 1, pace, kDepth, [&] { return launches; });
+    EXPECT_TRUE(pace.by_host);
+    EXPECT_EQ(queue.closings, launches > kDepth ? 1 : kTries);
+  }
+}
+
 TEST(Stopping, WithoutANoiseGoogleBenchmarkCounts) {
   Stopping stopping(3, 0, 0);
   for (int i = 0; i < 9; ++i) stopping.add(10, 100, 100);
