@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <vector>
 
 #include "harness/device/cuda_owned.hpp"
@@ -129,14 +131,14 @@ class CudaTruth : public SeededTruth {
 
   void surface(InputKind kind, Index first, Index count, Reference& into) override {
     const bool needs_abs = weights_of(kind) != Weights::values;
-    const Norms norms = norms_of(kind);
+    const Norms& norms = norms_of(kind);
     const Bounds bounds = bounds_of(kind, norms);
     into.value = downloaded(kind, false, first, count);
     into.bound = needs_abs ? downloaded(kind, true, first, count) : into.value;
     const Index size = problem_.out_size();
 #pragma omp parallel for
     for (Index i = 0; i < count; ++i) {
-      const Bounds::OfPair of_pair = norms.of_pair(bounds, first + i);
+      const Bounds::OfPair of_pair = norms.of_pair(bounds, problem_.pair(first + i));
       for (Index e = 0; e < size; ++e) {
         double& absolute = into.bound[i * size + e];
         absolute = bounds.at(of_pair, e, absolute);
@@ -148,6 +150,7 @@ class CudaTruth : public SeededTruth {
   void forget(InputKind kind) override {
     cached_.erase({kind, false});
     cached_.erase({kind, true});
+    norms_.erase(kind);
     windows_.erase(kind);
   }
 
@@ -256,20 +259,35 @@ class CudaTruth : public SeededTruth {
     finish("float64 reference by transform");
   }
 
-  void make_norms(InputKind kind) {
-    left_norm_ = DeviceArray<double>(problem_.lefts);
-    right_norm_ = DeviceArray<double>(problem_.rights);
-    truth::norms<<<static_cast<unsigned>(problem_.lefts), kThreads, 0, stream_>>>(
-        source(kind, Side::left), problem_.left.size(), left_norm_.get());
-    truth::norms<<<static_cast<unsigned>(problem_.rights), kThreads, 0, stream_>>>(
-        source(kind, Side::right), problem_.right.size(), right_norm_.get());
+  // Norms of the matrices of one side, on the host and on the device.
+  struct SideNorms {
+    std::vector<double> host;
+    DeviceArray<double> device;
+  };
+  SideNorms side_norms(InputKind kind, Side side) const {
+    const bool left = side == Side::left;
+    const Index matrices = left ? problem_.lefts : problem_.rights;
+    const Index size = (left ? problem_.left : problem_.right).size();
+    const Index parts = truth::parts_of(matrices, size);
+    const DeviceArray<double> squares(matrices * parts);
+    truth::squares<<<static_cast<unsigned>(matrices * parts), kThreads, 0, stream_>>>(
+        source(kind, side), size, parts, squares.get());
+    std::vector<double> of_parts(matrices * parts);
+    get(of_parts.data(), squares.get(), of_parts.size());
+    SideNorms made{std::vector<double>(matrices), DeviceArray<double>(matrices)};
+    for (Index i = 0; i < matrices; ++i) {
+      const auto own = of_parts.begin() + i * parts;
+      made.host[i] = std::sqrt(std::accumulate(own, own + parts, 0.0));
+    }
+    require_cuda(cudaMemcpyAsync(made.device.get(), made.host.data(), made.device.bytes(),
+                                 cudaMemcpyHostToDevice, stream_),
+                 "norms");
     finish("norms");
-    make_windows(kind);
+    return made;
   }
 
-  // Norms of windows of a time series. Comes after make_norms.
-  void make_windows(InputKind kind) {
-    if (!problem_.is_time_series() || !windows_[kind].window2.empty()) return;
+  // Norms of windows of a time series.
+  void make_windows(InputKind kind, const DeviceArray<double>& right_norm) {
     WindowArrays& windows = windows_[kind];
     const Index size = problem_.out_size(), outputs = problem_.rights * size;
     const DeviceArray<double> ones(problem_.left.size()), squares(problem_.right_elements());
@@ -284,8 +302,13 @@ class CudaTruth : public SeededTruth {
     truth::definition<<<blocks(outputs), kThreads, 0, stream_>>>(window_sums(problem_), ones.get(),
                                                                  squares.get(), 0, problem_.rights,
                                                                  false, windows.window2.get());
+    const Index parts = truth::parts_of(problem_.rights, size);
+    const DeviceArray<double> largest(problem_.rights * parts);
+    truth::
+        largest_windows<<<static_cast<unsigned>(problem_.rights * parts), kThreads, 0, stream_>>>(
+            windows.window2.get(), size, parts, largest.get());
     truth::segments<<<static_cast<unsigned>(problem_.rights), kThreads, 0, stream_>>>(
-        windows.window2.get(), size, right_norm_.get(), static_cast<double>(problem_.left.size()),
+        largest.get(), parts, right_norm.get(), static_cast<double>(problem_.left.size()),
         has_few_outputs(problem_), windows.largest.get(), windows.segment.get());
     finish("norms of windows");
   }
@@ -297,48 +320,50 @@ class CudaTruth : public SeededTruth {
   }
 
   struct Norms {
-    const Problem& problem;
-    std::vector<double> left, right, segment;  // `segment` is empty where it has no meaning
+    SideNorms left, right;
+    std::vector<double> segment;  // empty where it has no meaning
 
-    Bounds::OfPair of_pair(const Bounds& bounds, Index p) const {
-      const Pair pair = problem.pair(p);
-      return bounds.of_pair(left[pair.left], (segment.empty() ? right : segment)[pair.right]);
+    Bounds::OfPair of_pair(const Bounds& bounds, const Pair& pair) const {
+      return bounds.of_pair(left.host[pair.left],
+                            (segment.empty() ? right.host : segment)[pair.right]);
     }
   };
   Bounds bounds_of(InputKind kind, const Norms& norms) const {
-    return SeededTruth::bounds_of(kind, layout_.by_fft, norms.left, norms.right, norms.segment);
+    return SeededTruth::bounds_of(kind, layout_.by_fft, norms.left.host, norms.right.host,
+                                  norms.segment);
   }
-  Norms norms_of(InputKind kind) {
-    make_norms(kind);
-    Norms norms{
-        problem_, std::vector<double>(problem_.lefts), std::vector<double>(problem_.rights), {}};
-    get(norms.left.data(), left_norm_.get(), norms.left.size());
-    get(norms.right.data(), right_norm_.get(), norms.right.size());
+  const Norms& norms_of(InputKind kind) {
+    const auto found = norms_.find(kind);
+    if (found != norms_.end()) return found->second;
+    Norms norms{side_norms(kind, Side::left), side_norms(kind, Side::right), {}};
     if (problem_.is_time_series()) {
-      norms.segment.resize(norms.right.size());
+      make_windows(kind, norms.right.device);
+      norms.segment.resize(problem_.rights);
       get(norms.segment.data(), windows_[kind].segment.get(), norms.segment.size());
     }
-    return norms;
+    return norms_.emplace(kind, std::move(norms)).first->second;
   }
 
   template <typename T>
   Check compare(InputKind kind, const T* out) {
     const bool needs_abs = weights_of(kind) != Weights::values;
-    const Norms norms = norms_of(kind);
+    const Norms& norms = norms_of(kind);
     const Bounds bounds = bounds_of(kind, norms);
     Tally all;
-    const DeviceArray<PairTally> device_tallies(layout_.chunk);
-    std::vector<PairTally> tallies(layout_.chunk);
+    const Index parts = truth::parts_of(layout_.chunk, problem_.out_size());
+    const DeviceArray<PairTally> device_tallies(layout_.chunk * parts);
+    std::vector<PairTally> tallies(layout_.chunk * parts);
     for (Index first = 0; first < problem_.pairs(); first += layout_.chunk) {
       const Index count = std::min(layout_.chunk, problem_.pairs() - first);
       const double* ref = values(kind, false, first, count);
       const double* abs_ref = needs_abs ? values(kind, true, first, count) : ref;
-      truth::compare<<<static_cast<unsigned>(count), kThreads, 0, stream_>>>(
-          bounds, left_norm_.get(), right_norm_.get(), window_norms(kind), first, out, ref, abs_ref,
-          device_tallies.get());
-      get(tallies.data(), device_tallies.get(), count);
+      truth::compare<<<static_cast<unsigned>(count * parts), kThreads, 0, stream_>>>(
+          bounds, norms.left.device.get(), norms.right.device.get(), window_norms(kind), first,
+          parts, out, ref, abs_ref, device_tallies.get());
+      get(tallies.data(), device_tallies.get(), count * parts);
       for (Index i = 0; i < count; ++i) {
-        const PairTally& t = tallies[i];
+        PairTally& t = tallies[i * parts];
+        for (Index part = 1; part < parts; ++part) truth::merge(t, tallies[i * parts + part]);
         Check& check = all.check;
         if (t.worst_ratio > all.worst_ratio) {
           all.worst_ratio = t.worst_ratio, check.error = t.error, check.bound = t.bound;
@@ -352,8 +377,8 @@ class CudaTruth : public SeededTruth {
         check.normalised_error = std::max(check.normalised_error, t.normalised_error);
         const Pair pair = problem_.pair(first + i);
         check_pair(check, all.worst_l2_ratio, bounds, first + i,
-                   {t.difference2, t.reference2, t.absolute2}, norms.left[pair.left],
-                   norms.right[pair.right]);
+                   {t.difference2, t.reference2, t.absolute2}, norms.left.host[pair.left],
+                   norms.right.host[pair.right]);
       }
     }
     if (layout_.by_fft) compare_sample(kind, bounds, needs_abs, norms, out, all.check);
@@ -388,7 +413,7 @@ class CudaTruth : public SeededTruth {
                   element = positions[3 * i + 1] * problem_.out_cols() + positions[3 * i + 2];
       T got;
       get(&got, out + p * problem_.out_size() + element, 1);
-      const double bound = bounds.at(norms.of_pair(bounds, p), element, absolute[i]);
+      const double bound = bounds.at(norms.of_pair(bounds, problem_.pair(p)), element, absolute[i]);
       if (bounds.right(std::abs(static_cast<double>(got) - want[i]), bound)) continue;
       count_wrong(check, problem_, p, element, static_cast<double>(got), want[i], bound);
     }
@@ -397,9 +422,9 @@ class CudaTruth : public SeededTruth {
   cudaStream_t stream_;
   Layout layout_;
   std::unique_ptr<Transforms> transforms_;
-  DeviceArray<double> left_norm_, right_norm_;
   std::map<std::pair<InputKind, bool>, CachedReference> cached_;
   std::map<InputKind, WindowArrays> windows_;
+  std::map<InputKind, Norms> norms_;
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <cufft.h>
 
+#include <algorithm>
+
 #include "harness/problem/inputs.hpp"
 #include "harness/verdict/bounds.hpp"
 #include "harness/verdict/verdict.hpp"
@@ -10,6 +12,21 @@
 namespace xcorr::truth {
 
 constexpr int kThreads = 256;
+
+// Blocks for each of `count` matrices of `size` elements, so that few large ones take the whole device.
+inline Index parts_of(Index count, Index size) {
+  constexpr Index kBlocks = 2048, kLeast = 16 * kThreads;
+  return std::clamp<Index>(kBlocks / count, 1, (size + kLeast - 1) / kLeast);
+}
+
+// The elements of a matrix that a block has, where `parts` blocks share it.
+struct Part {
+  Index matrix, begin, end;
+};
+__device__ inline Part part_of_block(Index parts, Index size) {
+  const Index part = blockIdx.x % parts;
+  return {blockIdx.x / parts, size * part / parts, size * (part + 1) / parts};
+}
 
 // The numbers that a reference correlates: values, their sizes or their squares.
 struct Source {
@@ -74,30 +91,25 @@ __device__ inline double block_sum(double value) {
   return sum;
 }
 
-// One block a matrix: its Frobenius norm.
-static __global__ void norms(Source source, Index size, double* norm) {
-  const Index first = static_cast<Index>(blockIdx.x) * size;
+// `parts` blocks a matrix: the sum of squares of each part.
+static __global__ void squares(Source source, Index size, Index parts, double* sums) {
+  const Part part = part_of_block(parts, size);
   double sum = 0;
-  for (Index i = threadIdx.x; i < size; i += kThreads) {
-    const double v = source.value(first + i);
+  for (Index i = part.begin + threadIdx.x; i < part.end; i += kThreads) {
+    const double v = source.value(part.matrix * size + i);
     sum += v * v;
   }
   sum = block_sum(sum);
-  if (threadIdx.x == 0) norm[blockIdx.x] = sqrt(sum);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
 static __global__ void fill_ones(double* data, Index count) {
   for (Index i = global_thread(); i < count; i += global_threads()) data[i] = 1.0;
 }
 
-// One block a right matrix: the root of its largest window2, and the norm of its segments.
-static __global__ void segments(const double* window2, Index size, const double* right_norm,
-                                double terms, bool few_outputs, double* largest, double* segment) {
+__device__ inline double block_largest(double value) {
   __shared__ double partial[kThreads];
-  const double* const own = window2 + static_cast<Index>(blockIdx.x) * size;
-  double most = 0;
-  for (Index i = threadIdx.x; i < size; i += kThreads) most = fmax(most, own[i]);
-  partial[threadIdx.x] = most;
+  partial[threadIdx.x] = value;
   __syncthreads();
   for (int width = kThreads / 2; width > 0; width /= 2) {
     if (threadIdx.x < width) {
@@ -105,10 +117,35 @@ static __global__ void segments(const double* window2, Index size, const double*
     }
     __syncthreads();
   }
+  const double largest = partial[0];
+  __syncthreads();
+  return largest;
+}
+
+// `parts` blocks a right matrix: the largest window2 of each part.
+static __global__ void largest_windows(const double* window2, Index size, Index parts,
+                                       double* largest) {
+  const Part part = part_of_block(parts, size);
+  double most = 0;
+  for (Index i = part.begin + threadIdx.x; i < part.end; i += kThreads) {
+    most = fmax(most, window2[part.matrix * size + i]);
+  }
+  most = block_largest(most);
+  if (threadIdx.x == 0) largest[blockIdx.x] = most;
+}
+
+// One block a right matrix: the root of its largest window2, and the norm of its segments.
+static __global__ void segments(const double* largest_of_parts, Index parts,
+                                const double* right_norm, double terms, bool few_outputs,
+                                double* largest, double* segment) {
+  double most = 0;
+  for (Index i = threadIdx.x; i < parts; i += kThreads) {
+    most = fmax(most, largest_of_parts[blockIdx.x * parts + i]);
+  }
+  most = sqrt(block_largest(most));
   if (threadIdx.x == 0) {
-    largest[blockIdx.x] = sqrt(partial[0]);
-    segment[blockIdx.x] =
-        segment_norm(sqrt(partial[0]), right_norm[blockIdx.x], terms, few_outputs);
+    largest[blockIdx.x] = most;
+    segment[blockIdx.x] = segment_norm(most, right_norm[blockIdx.x], terms, few_outputs);
   }
 }
 
@@ -194,7 +231,7 @@ static __global__ void crop(Problem problem, Index count, Index rows, Index cols
 }
 
 // Adds tally b to tally a of the same pair. Of equal maxima the smaller position counts.
-__device__ inline void merge(PairTally& a, const PairTally& b) {
+XCORR_HD inline void merge(PairTally& a, const PairTally& b) {
   if (b.worst_ratio > a.worst_ratio) {
     a.worst_ratio = b.worst_ratio, a.error = b.error, a.bound = b.bound;
   }
@@ -213,24 +250,25 @@ __device__ inline void merge(PairTally& a, const PairTally& b) {
   a.normalised_error = fmax(a.normalised_error, b.normalised_error);
 }
 
-// One block a pair of the chunk: compares out with ref element by element.
+// `parts` blocks a pair of the chunk: compare out with ref element by element. Each writes a tally.
 template <typename T>
 __global__ void compare(Bounds bounds, const double* left_norm, const double* right_norm,
-                        WindowNorms windows, Index first, const T* out, const double* ref,
-                        const double* abs_ref, PairTally* tallies) {
+                        WindowNorms windows, Index first, Index parts, const T* out,
+                        const double* ref, const double* abs_ref, PairTally* tallies) {
   __shared__ PairTally shared[kThreads];
-  const Index p = first + blockIdx.x;
+  const Index size = bounds.problem.out_size();
+  const Part part = part_of_block(parts, size);
+  const Index p = first + part.matrix;
   const Pair pair = bounds.problem.pair(p);
   const double* const norm = windows.segment ? windows.segment : right_norm;
   const Bounds::OfPair of_pair = bounds.of_pair(left_norm[pair.left], norm[pair.right]);
-  const Index size = bounds.problem.out_size();
   const T* got_pair = out + p * size;
-  const double* ref_pair = ref + static_cast<Index>(blockIdx.x) * size;
-  const double* abs_pair = abs_ref + static_cast<Index>(blockIdx.x) * size;
+  const double* ref_pair = ref + part.matrix * size;
+  const double* abs_pair = abs_ref + part.matrix * size;
   const bool series = windows.window2 && !is_exact(bounds.kind);
   PairTally tally{-1, 0, 0, 0,         0,         0, 0, -1,
                   0,  0, 0, -INFINITY, -INFINITY, 0, 0, series ? 0.0 : -1.0};
-  for (Index e = threadIdx.x; e < size; e += kThreads) {
+  for (Index e = part.begin + threadIdx.x; e < part.end; e += kThreads) {
     const double got = static_cast<double>(got_pair[e]), want = ref_pair[e];
     const double absolute = abs_pair[e], bound = bounds.at(of_pair, e, absolute);
     const double error = fabs(got - want);
