@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <array>
 #include <vector>
 
-#include "harness/device/cuda_owned.hpp"
+#include "harness/device/cuda_download.hpp"
 #include "harness/verdict/truth_cuda.hpp"
 
 namespace xcorr {
@@ -55,19 +54,24 @@ __global__ void find_most_terms(const ScoreElement* elements, Index size, Index 
   }
 }
 
-struct Around {
-  double value, bound;
+// Where a kernel writes what is expected: all of it, or values and bounds for records.
+struct Whole {
+  Expected* out;
+  __device__ void store(Index i, const Expected& e) const { out[i] = e; }
 };
-__device__ void convert(const Expected& from, Expected& to) { to = from; }
-__device__ void convert(const Expected& from, Around& to) {
-  to = {from.value, bound_with_zero(from)};
-}
+struct ForRecords {
+  double *value, *bound;
+  __device__ void store(Index i, const Expected& e) const {
+    value[i] = e.value;
+    bound[i] = bound_with_zero(e);
+  }
+};
 
 // What is expected of elements, with the rule of the least overlap. `most` is that of find_most_terms, or null for sums.
 template <typename Out>
 __global__ void expect_elements(ScoreBounds bounds, const ScoreBounds::OfPair* of_pairs,
                                 const unsigned long long* most, bool exact, Index size,
-                                Index outputs, const ScoreElement* elements, Out* out) {
+                                Index outputs, const ScoreElement* elements, Out out) {
   const double least = bounds.sums.problem.fields.score.min_overlap;
   for (Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x; i < outputs;
        i += static_cast<Index>(gridDim.x) * blockDim.x) {
@@ -76,7 +80,7 @@ __global__ void expect_elements(ScoreBounds bounds, const ScoreBounds::OfPair* o
     if (most) {
       apply_least_overlap(element, least, __longlong_as_double(static_cast<long long>(most[pair])));
     }
-    convert(expected(bounds, of_pairs[pair], i % size, element, exact), out[i]);
+    out.store(i, expected(bounds, of_pairs[pair], i % size, element, exact));
   }
 }
 
@@ -108,31 +112,34 @@ Used used_by(const Problem& problem, Index Pair::* side, Index first, Index coun
 
 class CudaScores : public ScoreReference {
  public:
-  CudaScores(const ScoreData& data, cudaStream_t stream) : ScoreReference(data), stream_(stream) {}
+  CudaScores(const ScoreData& data, cudaStream_t stream)
+      : ScoreReference(data), stream_(stream), download_(stream) {}
 
   void pairs(Index first, Index count, Expected* out, double* phase) override {
     std::fill(phase, phase + count, 0.0);
-    each_chunk<Expected>(first, count, [&](const Expected* made, Index at, Index elements) {
-#pragma omp parallel for
-      for (Index i = 0; i < elements; ++i) out[at + i] = made[i];
-    });
+    const DeviceArray<Expected> made(chunk_of(count) * data_.problem.out_size());
+    each_chunk(first, count, Whole{made.get()},
+               [&](Index at, Index outputs) { download_(out + at, made.get(), outputs); });
   }
 
   void surfaces(Index first, Index count, double* value, double* bound) override {
-    each_chunk<Around>(first, count, [&](const Around* made, Index at, Index elements) {
-#pragma omp parallel for
-      for (Index i = 0; i < elements; ++i) {
-        value[at + i] = made[i].value;
-        bound[at + i] = made[i].bound;
-      }
+    const DeviceArray<double> values(chunk_of(count) * data_.problem.out_size());
+    const DeviceArray<double> bounds(chunk_of(count) * data_.problem.out_size());
+    each_chunk(first, count, ForRecords{values.get(), bounds.get()}, [&](Index at, Index outputs) {
+      download_(value + at, values.get(), outputs);
+      download_(bound + at, bounds.get(), outputs);
     });
   }
 
  private:
-  // Calls store(what is expected, index of its first output, number of outputs) for chunks of whole pairs. The device computes
-  // the next chunk meanwhile.
-  template <typename Out, typename Store>
-  void each_chunk(Index first, Index count, Store&& store) {
+  // Pairs of one launch, of `count`.
+  Index chunk_of(Index count) const {
+    return std::clamp<Index>(kChunk / data_.problem.out_size(), 1, count);
+  }
+
+  // Computes what is expected in chunks of whole pairs, and calls taken(index of the first output, number of outputs) after each.
+  template <typename Out, typename Taken>
+  void each_chunk(Index first, Index count, const Out& out, Taken&& taken) {
     // Inputs leave the device after each call: its memory belongs to the variants.
     const ScoreInputs& in = data_.inputs;
     const Problem& q = data_.problem;
@@ -153,19 +160,9 @@ class CudaScores : public ScoreReference {
     const DeviceArray<unsigned long long> most(count);
     require_cuda(cudaMemsetAsync(most.get(), 0, most.bytes(), stream_), "terms");
 
-    const Index size = q.out_size(), chunk = std::clamp<Index>(kChunk / size, 1, count);
+    const Index size = q.out_size(), chunk = chunk_of(count);
     const DeviceArray<ScoreElement> elements(chunk * size);
-    const DeviceArray<Out> made(chunk * size);
-    const auto bytes = static_cast<Index>(sizeof(Out));
-    if (host_.count() < 2 * chunk * size * bytes) {
-      host_ = {};
-      host_ = PinnedArray<char>(2 * chunk * size * bytes);
-    }
-    const std::array<Out*, 2> buffers{reinterpret_cast<Out*>(host_.get()),
-                                      reinterpret_cast<Out*>(host_.get()) + chunk * size};
-    const std::array<CudaEvent, 2> ready{make_event(), make_event()};
-    const auto outputs_from = [&](Index from) { return std::min(chunk, count - from) * size; };
-    const auto begin = [&](Index from, int turn) {
+    for (Index from = 0; from < count; from += chunk) {
       const Index some = std::min(chunk, count - from), outputs = some * size;
       const auto blocks =
           static_cast<unsigned>(std::min<Index>((outputs + kThreads - 1) / kThreads, 65536));
@@ -177,24 +174,14 @@ class CudaScores : public ScoreReference {
       }
       expect_elements<<<blocks, kThreads, 0, stream_>>>(
           data_.bounds, of_pairs.get() + from, score ? most.get() + from : nullptr, data_.exact,
-          size, outputs, elements.get(), made.get());
+          size, outputs, elements.get(), out);
       require_cuda(cudaGetLastError(), "float64 scores");
-      require_cuda(
-          cudaMemcpyAsync(buffers[turn], made.get(), static_cast<std::size_t>(outputs * bytes),
-                          cudaMemcpyDeviceToHost, stream_),
-          "copy");
-      require_cuda(cudaEventRecord(ready[turn].get(), stream_), "float64 scores");
-    };
-    begin(0, 0);
-    for (Index from = 0, turn = 0; from < count; from += chunk, turn = 1 - turn) {
-      if (from + chunk < count) begin(from + chunk, static_cast<int>(1 - turn));
-      require_cuda(cudaEventSynchronize(ready[turn].get()), "float64 scores");
-      store(buffers[turn], from * size, outputs_from(from));
+      taken(from * size, outputs);
     }
   }
 
   cudaStream_t stream_;
-  PinnedArray<char> host_;
+  CudaDownload download_;
 };
 
 }  // namespace

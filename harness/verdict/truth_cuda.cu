@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "harness/device/cuda_owned.hpp"
+#include "harness/device/cuda_download.hpp"
 #include "harness/registry.hpp"
 #include "harness/truth/reference.hpp"
 #include "harness/verdict/truth_cuda.hpp"
@@ -56,13 +56,14 @@ struct Layout {
   }
 };
 
-// A batched two-dimensional float64 transform of Layout::chunk matrices.
+// A batched two-dimensional float64 transform of `batch` matrices.
 class Transform {
  public:
-  Transform(const Layout& layout, cufftType type, cudaStream_t stream) {
+  Transform(const Layout& layout, cufftType type, Index batch, cudaStream_t stream) {
     int n[2] = {static_cast<int>(layout.rows), static_cast<int>(layout.cols)};
-    const int batch = static_cast<int>(layout.chunk);
-    check_cufft(cufftPlanMany(&plan_, 2, n, nullptr, 1, 0, nullptr, 1, 0, type, batch), "plan");
+    check_cufft(
+        cufftPlanMany(&plan_, 2, n, nullptr, 1, 0, nullptr, 1, 0, type, static_cast<int>(batch)),
+        "plan");
     if (const cufftResult code = cufftSetStream(plan_, stream); code != CUFFT_SUCCESS) {
       cufftDestroy(plan_);
       check_cufft(code, "stream");
@@ -77,14 +78,16 @@ class Transform {
   cufftHandle plan_{};
 };
 
-// Both directions, the padded matrices and the spectra of a chunk.
+// Both directions, the padded matrices and the spectra of a batch.
 struct Transforms {
-  Transforms(const Layout& layout, cudaStream_t stream)
-      : forward(layout, CUFFT_D2Z, stream),
-        inverse(layout, CUFFT_Z2D, stream),
-        padded(layout.chunk * layout.rows * layout.cols),
-        left(layout.chunk * layout.rows * layout.bins),
-        right(layout.chunk * layout.rows * layout.bins) {}
+  Transforms(const Layout& layout, Index pairs, cudaStream_t stream)
+      : batch(pairs),
+        forward(layout, CUFFT_D2Z, pairs, stream),
+        inverse(layout, CUFFT_Z2D, pairs, stream),
+        padded(pairs * layout.rows * layout.cols),
+        left(pairs * layout.rows * layout.bins),
+        right(pairs * layout.rows * layout.bins) {}
+  Index batch;
   Transform forward, inverse;
   DeviceArray<double> padded;
   DeviceArray<cufftDoubleComplex> left, right;
@@ -94,7 +97,10 @@ class CudaTruth : public SeededTruth {
  public:
   CudaTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
             std::uint64_t seed, cudaStream_t stream)
-      : SeededTruth(problem, precision, algorithm_class, seed), stream_(stream), layout_(problem) {}
+      : SeededTruth(problem, precision, algorithm_class, seed),
+        stream_(stream),
+        layout_(problem),
+        download_(stream) {}
 
   void fill(InputKind kind, void* left, void* right) override {
     with_scalar([&]<typename T>(T) {
@@ -133,16 +139,25 @@ class CudaTruth : public SeededTruth {
     const bool needs_abs = weights_of(kind) != Weights::values;
     const Norms& norms = norms_of(kind);
     const Bounds bounds = bounds_of(kind, norms);
-    into.value = downloaded(kind, false, first, count);
-    into.bound = needs_abs ? downloaded(kind, true, first, count) : into.value;
     const Index size = problem_.out_size();
-#pragma omp parallel for
-    for (Index i = 0; i < count; ++i) {
-      const Bounds::OfPair of_pair = norms.of_pair(bounds, problem_.pair(first + i));
-      for (Index e = 0; e < size; ++e) {
-        double& absolute = into.bound[i * size + e];
-        absolute = bounds.at(of_pair, e, absolute);
+    into.value.resize(count * size);
+    into.bound.resize(count * size);
+    for (const bool absolute : {false, true}) {
+      if (!layout_.cache || cached_[{kind, absolute}].complete || (absolute && !needs_abs))
+        continue;
+      for (Index p = 0; p < problem_.pairs();
+           p += layout_.chunk) {  // filled from the first pair on
+        values(kind, absolute, p, std::min(layout_.chunk, problem_.pairs() - p));
       }
+    }
+    const DeviceArray<double> bound(std::min(count, layout_.chunk) * size);
+    for (Index i = 0; i < count; i += layout_.chunk) {
+      const Index some = std::min(layout_.chunk, count - i), outputs = some * size;
+      download_(into.value.data() + i * size, values(kind, false, first + i, some), outputs);
+      truth::find_bounds<<<blocks(outputs), kThreads, 0, stream_>>>(
+          bounds, norms.left.device.get(), norms.right.device.get(), window_norms(kind), first + i,
+          some, values(kind, needs_abs, first + i, some), bound.get());
+      download_(into.bound.data() + i * size, bound.get(), outputs);
     }
   }
 
@@ -222,24 +237,11 @@ class CudaTruth : public SeededTruth {
     return out;
   }
 
-  // The same for any number of pairs, copied to the host.
-  std::vector<double> downloaded(InputKind kind, bool absolute, Index first, Index count) {
-    const Index size = problem_.out_size();
-    if (layout_.cache && !cached_[{kind, absolute}].complete) {  // filled from the first pair on
-      for (Index p = 0; p < problem_.pairs(); p += layout_.chunk) {
-        values(kind, absolute, p, std::min(layout_.chunk, problem_.pairs() - p));
-      }
-    }
-    std::vector<double> result(count * size);
-    for (Index i = 0; i < count; i += layout_.chunk) {
-      const Index some = std::min(layout_.chunk, count - i);
-      get(result.data() + i * size, values(kind, absolute, first + i, some), some * size);
-    }
-    return result;
-  }
-
   void by_fft(InputKind kind, bool absolute, bool round, Index first, Index count, double* out) {
-    if (!transforms_) transforms_ = std::make_unique<Transforms>(layout_, stream_);
+    if (!transforms_ || transforms_->batch < count) {
+      transforms_.reset();  // before new memory is asked for
+      transforms_ = std::make_unique<Transforms>(layout_, count, stream_);
+    }
     Transforms& t = *transforms_;
     const Index real = count * layout_.rows * layout_.cols,
                 spectrum = count * layout_.rows * layout_.bins;
@@ -421,6 +423,7 @@ class CudaTruth : public SeededTruth {
 
   cudaStream_t stream_;
   Layout layout_;
+  CudaDownload download_;
   std::unique_ptr<Transforms> transforms_;
   std::map<std::pair<InputKind, bool>, CachedReference> cached_;
   std::map<InputKind, WindowArrays> windows_;
@@ -446,7 +449,8 @@ std::size_t cuda_truth_bytes(const Problem& problem) {
   // Four kinds of input, or three and the absolute values of one. The work area of a transform is as
   // large as its data.
   const std::size_t padded = layout.rows * layout.bins * layout.chunk * sizeof(cufftDoubleComplex);
-  return 4 * out + windows + (layout.by_fft ? 5 * std::max(kChunkBytes, padded) : inputs) +
+  const std::size_t bounds = layout.chunk * problem.out_size() * sizeof(double);
+  return 4 * out + bounds + windows + (layout.by_fft ? 5 * std::max(kChunkBytes, padded) : inputs) +
          (std::size_t{64} << 20);
 }
 

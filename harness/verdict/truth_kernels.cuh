@@ -250,6 +250,25 @@ XCORR_HD inline void merge(PairTally& a, const PairTally& b) {
   a.normalised_error = fmax(a.normalised_error, b.normalised_error);
 }
 
+__device__ inline Bounds::OfPair bounds_of_pair(const Bounds& bounds, const double* left_norm,
+                                                const double* right_norm,
+                                                const WindowNorms& windows, const Pair& pair) {
+  const double* const norm = windows.segment ? windows.segment : right_norm;
+  return bounds.of_pair(left_norm[pair.left], norm[pair.right]);
+}
+
+// One thread an output of the pairs [first, first + count): its bound.
+static __global__ void find_bounds(Bounds bounds, const double* left_norm, const double* right_norm,
+                                   WindowNorms windows, Index first, Index count,
+                                   const double* abs_ref, double* bound) {
+  const Index size = bounds.problem.out_size();
+  for (Index i = global_thread(); i < count * size; i += global_threads()) {
+    const Bounds::OfPair of_pair = bounds_of_pair(bounds, left_norm, right_norm, windows,
+                                                  bounds.problem.pair(first + i / size));
+    bound[i] = bounds.at(of_pair, i % size, abs_ref[i]);
+  }
+}
+
 // `parts` blocks a pair of the chunk: compare out with ref element by element. Each writes a tally.
 template <typename T>
 __global__ void compare(Bounds bounds, const double* left_norm, const double* right_norm,
@@ -260,8 +279,7 @@ __global__ void compare(Bounds bounds, const double* left_norm, const double* ri
   const Part part = part_of_block(parts, size);
   const Index p = first + part.matrix;
   const Pair pair = bounds.problem.pair(p);
-  const double* const norm = windows.segment ? windows.segment : right_norm;
-  const Bounds::OfPair of_pair = bounds.of_pair(left_norm[pair.left], norm[pair.right]);
+  const Bounds::OfPair of_pair = bounds_of_pair(bounds, left_norm, right_norm, windows, pair);
   const T* got_pair = out + p * size;
   const double* ref_pair = ref + part.matrix * size;
   const double* abs_pair = abs_ref + part.matrix * size;
