@@ -3,7 +3,7 @@
 import dataclasses
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -107,10 +107,16 @@ class Evaluation:
                 alike = [one for one in lacking if not predictor.knows(unit, one)][1:]
                 for one in set(lacking) - set(alike):
                     own[one] = [1e6 * predictor.launch_s(unit, one)]
-        return stages.contenders(self.units, self.shown, times, predictor, self._named)
+        cells = {stages.cell_of(unit) for unit in self.selecting}
+        return stages.contenders(
+            self.units, self.shown, times, predictor, lambda unit, params: self._contends(unit, params, cells)
+        )
 
-    def _named(self, unit: Unit, params: str) -> bool:
-        return named(params, restriction(self.experiments[unit.experiment], self.name).points.get(unit.variant.id, []))
+    def _contends(self, unit: Unit, params: str, cells: Collection[Cell]) -> bool:
+        """Whether a point contends whatever its time: the experiment names it, or stage select, which chooses in `cells`, leaves its
+        problem out."""
+        fixed = restriction(self.experiments[unit.experiment], self.name).points.get(unit.variant.id, [])
+        return stages.cell_of(unit) not in cells or named(params, fixed)
 
     def blocks(self, chosen: Sequence[Unit], rows: Sequence[Row]) -> list[tuple[Unit, ...]]:
         """The blocks of the problems that are not complete."""

@@ -191,7 +191,7 @@ def contenders(
         limit = max(limit, best[unit.problem, unit.precision, unit.variant.family])
         groups = groups_of(unit, of)
         chosen = {one for group in groups if (one := group[0] if len(group) == 1 else fastest(group, samples))}
-        rivals = {one for one in unit.params if named(unit, one) or here.get(one, INFINITE) <= limit}
+        rivals = {one for one in unit.params if named(unit, one) or (one in here and here[one] <= limit)}
         wanted = set()
         for group in needed(unit, of):
             wanted.add(fastest(group, samples) or min(group, key=lambda one: predictor.launch_s(unit, one)))

@@ -29,8 +29,13 @@ inline constexpr Seconds kSeekTime = 20e-3;
 inline constexpr int kSearches = 2;
 // How long a gate holds a part of a sample. A busy host may stop for several tens of milliseconds.
 inline constexpr Seconds kHoldTime = 200e-3;
-// Times that a single call may find its gate open before it counts as one that waits for itself.
+// Times that a single call may find its gate open before it counts as one that waits for itself. The first gate holds for
+// kSeekTime, and the others for kHoldTime.
 inline constexpr int kTries = 3;
+// A call with more launches than the queue of a stream holds may have several streams. It has two tries. The second gate holds
+// for this time a launch, four times what a host takes to enqueue one.
+inline constexpr int kTriesOfMany = 2;
+inline constexpr Seconds kLaunchTime = 20e-6;
 
 // More launches than the queue of any device holds.
 inline constexpr Index kMostLaunches = 65536;
@@ -78,8 +83,7 @@ inline Pace pace_of(Index launches, Index queue) {
 // pace is not known (pace_of).
 // `queue`: the launches that the queue holds. Calls have at least one, so that no search needs more of
 // them; it leaves a quarter to the gate, since whoever finds the queue full waits until the gate lets go.
-// `launches` counts those of a call. It is asked once a single call has found its gate open: with more than the queue
-// holds, the next gates would hold for nothing.
+// `launches` counts those of a call. It is asked once a single call has found its gate open.
 inline Timed time_gated(
     Gate& gate, const std::function<void()>& compute, Index count, Pace& pace,
     Index queue = kMostLaunches, const std::function<Index()>& launches = [] { return Index{0}; }) {
@@ -89,10 +93,12 @@ inline Timed time_gated(
     pace.calls = std::max<Index>(held / 2, 1);
   }
   Timed sum;
-  int failures = 0;
+  int failures = 0, tries = kTries;
+  Seconds longest_call = kSeekTime;
   for (Index done = 0; done < count && !pace.by_host;) {
     const Index calls = std::min(count - done, std::max<Index>(pace.calls, 1));
-    const GatedPart measured = time_part(gate, compute, calls, kHoldTime);
+    const GatedPart measured =
+        time_part(gate, compute, calls, calls > 1 ? kHoldTime : longest_call);
     if (measured.held == calls) {
       sum.add(measured.timed);
       done += calls;
@@ -100,7 +106,13 @@ inline Timed time_gated(
       pace.limited = true;
       pace.calls = std::max<Index>(measured.held / 2, 1);
     } else {
-      pace.by_host = ++failures == kTries || (failures == 1 && launches() > queue);
+      if (++failures == 1) {
+        const Index many = launches();
+        const Seconds enqueued = kLaunchTime * static_cast<double>(many);
+        longest_call = many > queue ? std::clamp(enqueued, kSeekTime, kHoldTime) : kHoldTime;
+        tries = many > queue ? kTriesOfMany : kTries;
+      }
+      pace.by_host = failures == tries;
     }
   }
   return sum;

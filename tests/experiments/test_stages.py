@@ -258,6 +258,7 @@ def test_points_whose_references_take_long_are_measured_briefly_and_by_stage_fin
     assert stages.to_choose_from([few, many]) == [few]
     predictor = Predictor(schema.load_rates(), FACTS, "cuda:0", schema.load_presets()[EVALUATION], EVALUATION)
     times = {stages.cell_of(few): {"a=1": [1.0], "a=2": [1.1]}}
-    chosen = stages.contenders([few, many], (), times, predictor)
-    assert [one.params for one in chosen] == [few.params, many.params], "without a time all contend"
+    assert [one.params for one in stages.contenders([few, many], (), times, predictor)] == [few.params]
+    chosen = stages.contenders([few, many], (), times, predictor, lambda unit, _: unit.problem == many.problem)
+    assert [one.params for one in chosen] == [few.params, many.params], "stage select did not choose"
     assert [one.brief for one in chosen] == [("a=2",), many.params]
