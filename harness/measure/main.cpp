@@ -165,9 +165,12 @@ void run_point(benchmark::State& state, Point& point, Stopping& stopping, Ahead*
   }
 }
 
+// One measurement has no noise. Lines of --points ask for it where a launch takes long.
+double noise_of(const Options& options) { return options.repetitions == 1 ? 0 : options.noise; }
+
 // With --noise, as many as fit into --max-time. 0: what Google Benchmark chooses.
 int most_repetitions(const Options& options) {
-  if (options.noise <= 0) return options.repetitions;
+  if (noise_of(options) <= 0) return options.repetitions;
   const double usual_min_time = 0.5;  // of Google Benchmark
   const double each = options.min_time > 0 ? options.min_time : usual_min_time;
   const double more = std::ceil(options.max_time / each);
@@ -202,9 +205,10 @@ void add_points(const Options& options, int number, Device& device, std::vector<
                                  options.energy_time,
                                  options.brief,
                                  options.min_time};
-      points.push_back({std::make_unique<Point>(request, device), number,
-                        Stopping(std::max(options.repetitions, 1), options.noise, options.max_time),
-                        most_repetitions(options)});
+      points.push_back(
+          {std::make_unique<Point>(request, device), number,
+           Stopping(std::max(options.repetitions, 1), noise_of(options), options.max_time),
+           most_repetitions(options)});
     }
   }
 }
@@ -374,7 +378,7 @@ int run(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   app.add_option("--repetitions", options.repetitions,
-                 "measurements of each point; with --noise, at least so many");
+                 "measurements of each point; with --noise, at least so many, unless it is 1");
   app.add_option("--min-time", options.min_time, "seconds of each measurement, at least");
   app.add_option("--noise", options.noise,
                  "measures on until the standard deviation is at most this share of the mean, as "

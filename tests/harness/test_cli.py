@@ -232,6 +232,17 @@ def test_repetitions_end_by_noise_or_by_time_and_the_record_says_which(silent, n
     assert "enough" not in said.stdout + said.stderr
 
 
+def test_one_repetition_has_no_noise(tmp_path):
+    points = tmp_path / "points"
+    line = {"variant": "cpu_definition", "form": "one-to-one", "left": "5x6"}
+    points.write_text("".join(json.dumps(one) + "\n" for one in ({**line, "repetitions": 1}, {**line, "left": "5x7"})))
+    options = "--repetitions 3 --min-time 0.002 --noise 0.999 --max-time 0.02 --records -"
+    said = run("--points", points, *options.split())
+    assert said.returncode == 0, said.stderr
+    found = [one["record"] for one in records(said.stdout) if "record" in one]
+    assert [(one["stopped"], len(one["repetitions"])) for one in found] == [("repetitions", 1), ("noise", 3)]
+
+
 def test_a_known_time_arrives_in_the_record():
     """A variant of 0.3 ms: a wrong count of iterations or of batches would be a factor of ten. A loaded
     machine makes calls longer, but never shorter, nor all of them longer than the process."""
