@@ -2,6 +2,7 @@
 // only through this page.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -48,6 +49,13 @@ struct Pace {
   bool limited = false;  // twice as many do not fit
   bool by_host = false;  // a call waits for its own work: the host makes the pace
 };
+
+// Copies between a device and memory that is not pinned: both inputs there, the output back.
+struct Transfers {
+  Seconds upload, download;
+};
+// Bytes of left, right and output.
+using TransferBytes = std::array<std::size_t, 3>;
 
 class Device {
  public:
@@ -113,6 +121,8 @@ class Device {
   // truth of another problem.
   std::size_t truth_bytes(const Problem& problem, Precision precision,
                           AlgorithmClass algorithm_class, std::uint64_t seed);
+  // What is measured already: transfers depend on their sizes alone, and no point needs to repeat them.
+  std::map<TransferBytes, Transfers>& known_transfers() { return known_transfers_; }
   // The surfaces that the truth of a problem with fields expects. `data` must outlive them.
   virtual std::unique_ptr<ScoreReference> score_reference(const ScoreData& data) {
     return make_host_score_reference(data);
@@ -132,6 +142,7 @@ class Device {
  private:
   std::string cached_truth_name_;
   std::shared_ptr<Truth> cached_truth_;
+  std::map<TransferBytes, Transfers> known_transfers_;
 };
 
 // "cpu", "cuda" or "cuda:N". UserError when there is no such device.
