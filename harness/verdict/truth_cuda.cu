@@ -142,13 +142,9 @@ class CudaTruth : public SeededTruth {
     const Index size = problem_.out_size();
     into.value.resize(count * size);
     into.bound.resize(count * size);
-    for (const bool absolute : {false, true}) {
-      if (!layout_.cache || cached_[{kind, absolute}].complete || (absolute && !needs_abs))
-        continue;
-      for (Index p = 0; p < problem_.pairs();
-           p += layout_.chunk) {  // filled from the first pair on
-        values(kind, absolute, p, std::min(layout_.chunk, problem_.pairs() - p));
-      }
+    if (layout_.cache) {
+      fill_cache(kind, false);
+      if (needs_abs) fill_cache(kind, true);
     }
     const DeviceArray<double> bound(std::min(count, layout_.chunk) * size);
     for (Index i = 0; i < count; i += layout_.chunk) {
@@ -235,6 +231,14 @@ class CudaTruth : public SeededTruth {
     }
     cached.complete = first + count == problem_.pairs();
     return out;
+  }
+
+  // A cache is filled from the first pair on.
+  void fill_cache(InputKind kind, bool absolute) {
+    for (Index p = 0; p < problem_.pairs() && !cached_[{kind, absolute}].complete;
+         p += layout_.chunk) {
+      values(kind, absolute, p, std::min(layout_.chunk, problem_.pairs() - p));
+    }
   }
 
   void by_fft(InputKind kind, bool absolute, bool round, Index first, Index count, double* out) {
