@@ -76,7 +76,8 @@ class Evaluation:
             groups = self._grouped[unit]
             known = {one: predictor.known_s(unit, one) for one in unit.params}
             predicted = {one: predictor.launch_s(unit, one) for one in stages.candidates(groups, known)}
-            guessed = {one for one in predicted if not predictor.knows(unit, one)}
+            # Earlier rounds will have told of what is a guess now.
+            guessed = set() if guess else {one for one in predicted if not predictor.knows(unit, one)}
             wanted = stages.promising(groups, predicted, guessed, predictor.carried(unit, unit.params))
             wanted = {one for one in wanted if predicted[one] <= stages.ROUNDS[number].longest_s}
             samples, needed = times.get(stages.cell_of(unit), {}), 1

@@ -1,9 +1,11 @@
 """Predicts the time of a point: its launches, its verification and all else.
 
-A prediction scales the time of the nearest smaller problem in rows of the same variant and parameters. Without such
-rows it uses the shipped rates.
+A prediction scales the time of the nearest smaller problem in rows of the same variant and parameters. On a GPU a point without such
+rows takes as long as the median of the variant's other points there, and what no known point of the variant supports takes no time.
+Else it uses the shipped rates.
 """
 
+import bisect
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from xcorr.choice import speeds
 from xcorr.choice.speeds import work_of
 from xcorr.fields import PLAIN
 from xcorr.native.variants import Variant
+from xcorr.problem import COLUMNS as PROBLEM
 from xcorr.problem import Problem, Shape
 
 # Parts of a point besides its repetitions: a launch for each kind of input, one for the batch size, one for the final check, ten
@@ -30,6 +33,7 @@ PHASE_LAUNCHES = 5
 # A brief point has one kind of input, one plan and no phases. Its first launch, where it is long, is its first sample.
 TIMEOUT_FACTOR = 20
 LONGEST_TIMEOUT_S = 1e6  # system calls that wait accept at most some weeks
+PLACE = ("variant", "precision", *PROBLEM)
 Shapes = tuple[Shape, Shape, str]  # of left and right, and the window
 # A launch that takes longer is one that fills the card: with more matrices of the same shapes it takes as much longer.
 FULL_S = 0.01
@@ -70,12 +74,20 @@ class Predictor:
         self._preset, self._preset_name = preset, name
         # by (form, work, shapes): the fastest repetition
         self._samples: dict[tuple[str, ...], dict[tuple[str, float, Shapes], Sample]] = defaultdict(dict)
+        # by (form, work, shapes): seconds of all points of a variant, in order
+        self._of_variant: dict[tuple[str, ...], dict[tuple[str, float, Shapes], list[float]]] = defaultdict(dict)
+        self._typical: dict[tuple[Any, ...], float | None] = {}  # of what _of_variant says
+        self._supported: set[tuple[str, ...]] = set()  # variants, precisions and problems of points that passed
+        self._refused: set[tuple[str, ...]] = set()  # and of those that are not supported
         self._classes: dict[str, str] = {}
 
     def learn(self, rows: Iterable[Row], variants: Iterable[Variant] = ()) -> None:
-        """Uses the passed rows of this machine."""
+        """Uses the rows of this machine: times of those that passed, and what is not supported."""
         self._classes.update({variant.id: variant.algorithm_class for variant in variants})
+        self._typical.clear()
         for row in rows:
+            if row["outcome"] == "not_supported":
+                self._refused.add(tuple(row[name] for name in PLACE))
             algorithm_class = self._classes.get(row["variant"])  # None: this build does not contain the variant
             if row["outcome"] != "passed" or row["compute_us"] == "" or algorithm_class is None:
                 continue
@@ -84,7 +96,11 @@ class Predictor:
             work = work_of(problem, algorithm_class)
             seconds, plan = float(row["compute_us"]) * 1e-6, float(row["plan_us"] or 0) * 1e-6
             new = Sample(row["form"], work, _shapes(problem), seconds, plan)
-            known = self._samples[key].setdefault((new.form, new.work, new.shapes), new)
+            place = (new.form, new.work, new.shapes)
+            self._supported.add(tuple(row[name] for name in PLACE))
+            if place not in self._samples[key]:
+                bisect.insort(self._of_variant[key[:1] + key[2:]].setdefault(place, []), seconds)
+            known = self._samples[key].setdefault(place, new)
             if seconds < known.seconds:
                 self._samples[key][new.form, new.work, new.shapes] = new
 
@@ -94,12 +110,40 @@ class Predictor:
         if variant.backend != self._backend:
             return 0.0  # answered with not_supported
         work = work_of(unit.problem, variant.algorithm_class)
-        rate = self._rate(variant)
-        floor = rate.launch_us * 1e-6
         samples = list(self._of(unit, params).values())
-        near = _nearest(samples, unit.problem.form, work)
-        if near is None:
-            return floor + work / speeds.per_second(dict(rate), params, self._cores)
+        if self._backend == "cuda" and not samples:
+            typical = self._of_others_s(unit)
+            if typical is not None:
+                return typical
+        rate = self._rate(variant)
+        if not samples:
+            return rate.launch_us * 1e-6 + work / speeds.per_second(dict(rate), params, self._cores)
+        return self._scaled_s(samples, unit.problem.form, work, rate.launch_us * 1e-6)
+
+    def _of_others_s(self, unit: Unit) -> float | None:
+        """Seconds of a launch by the other points of the variant; 0 where it supports none of them, None where none is known."""
+        work = work_of(unit.problem, unit.variant.algorithm_class)
+        key = (unit.variant.id, unit.precision, unit.mode, unit.problem.fields.text)
+        cell = (*key, unit.problem)
+        if cell not in self._typical:
+            place = (unit.variant.id, unit.precision, *map(str, unit.problem.cells))
+            medians = [
+                Sample(form, amount, shapes, seconds[len(seconds) // 2], 0.0)
+                for (form, amount, shapes), seconds in self._of_variant.get(key, {}).items()
+            ]
+            if place in self._refused and place not in self._supported:
+                self._typical[cell] = 0.0
+            else:
+                floor = self._rate(unit.variant).launch_us * 1e-6
+                known = bool(medians)
+                self._typical[cell] = self._scaled_s(medians, unit.problem.form, work, floor) if known else None
+        return self._typical[cell]
+
+    @staticmethod
+    def _scaled_s(samples: Sequence[Sample], form: str, work: float, floor: float) -> float:
+        """Seconds of a launch by known ones of other problems, at least one."""
+        near = _nearest(samples, form, work)
+        assert near is not None
         ratio = work / near.work
         proportional = min(floor, near.seconds) + max(near.seconds - floor, 0) * ratio
         # Launch latency, barriers and contention do not grow with the work. With a much smaller known problem an affine model

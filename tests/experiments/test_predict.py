@@ -174,3 +174,23 @@ def test_launches_that_fill_the_card_are_carried_from_fewer_matrices():
     assert made.carried(unit(64, CUDA, 8), [fast, slow]) == {}, "no problem with fewer matrices fills the card"
     assert made.carried(unit(32, CUDA, 4000), [fast, slow]) == {}, "other shapes"
     assert made.known_s(unit(64, CUDA, 8), fast) == 0.02
+
+
+def test_on_a_gpu_other_points_of_the_variant_tell_of_one_without_rows():
+    made = predictor("cuda:0")
+    shipped = made.launch_s(unit(64, CUDA), "new")
+    rows = [measured(64, us, CUDA, params=f"p={us}", backend="cuda") for us in (30.0, 10.0, 20.0)]
+    made.learn(rows)
+    assert shipped != pytest.approx(20e-6) == made.launch_s(unit(64, CUDA), "new")
+    assert made.launch_s(unit(128, CUDA), "new") > 100e-6
+    assert not made.knows(unit(64, CUDA), "new")
+    assert made.launch_s(unit(64, CUDA), "p=10.0") == pytest.approx(10e-6)
+
+
+def test_what_no_known_point_supports_takes_no_time():
+    made, refused = predictor("cuda:0"), {"outcome": "not_supported", "backend": "cuda"}
+    made.learn([measured(64, 1.0, CUDA, params="a", **refused)])
+    assert made.launch_s(unit(64, CUDA), "b") == 0
+    assert made.launch_s(unit(32, CUDA), "b") > 0
+    made.learn([measured(64, 50.0, CUDA, params="c", backend="cuda")])
+    assert made.launch_s(unit(64, CUDA), "b") == pytest.approx(50e-6)
