@@ -1,5 +1,5 @@
 // Cases of autocorrelation that the usual inputs do not reach. Line kernels: images with panels of 8-bit values beside panels of
-// others, and sums that one 32-bit integer does not hold. autocorr_cuda_tile: chunks of shifts, panels, threads one below
+// others, and sums that one 32-bit integer does not hold. autocorr_cuda_whole_lines: the limits of a block. autocorr_cuda_tile: chunks of shifts, panels, threads one below
 // the other, blocks that share a task, sums of several tiles. autocorr_fft: every length of a pass along rows and columns,
 // windows on all sides of shift 0, lengths as such.
 #include <set>
@@ -90,6 +90,53 @@ TEST_F(LineKernel, lines_too_long_for_an_integer_are_refused) {
   const char* const longer = "one-to-one/1x33026/1x33026/1:1/full/same=yes";
   EXPECT_NE(support(longer, "integer").find("does not fit 32 bits"), std::string::npos);
   EXPECT_EQ(support(longer, "float"), "");
+}
+
+struct WholeLineKernel : Autocorrelation {
+  WholeLineKernel() : Autocorrelation("autocorr_cuda_whole_lines") {}
+  // Whole numbers, so that all sums are exact.
+  void expect_exact(const std::string& id) const {
+    const Problem q = parse_problem(id);
+    Images images;
+    for (Index i = 0; i < q.left_elements(); ++i) {
+      images.push_back(static_cast<float>(std::floor(8 * noise(1, i))));
+    }
+    expect_right(q, "", images);
+  }
+  std::string refusal(const char* id) const {
+    return variant().supports({parse_problem(id), {}, Precision::fp32}).reason;
+  }
+};
+
+// 512 threads, of which the last has shift 255; windows of one sign, whose other threads have no output.
+TEST_F(WholeLineKernel, offsets_up_to_the_threads_of_a_block) {
+  for (const char* window : {"sy:0..2,sx:-255..255", "sy:-1..1,sx:-255..255",
+                             "sy:-2..1,sx:250..255", "sy:0..1,sx:-255..-254"}) {
+    expect_exact(std::string("one-to-one/3x259/3x259/1:1/") + window + "/same=yes");
+  }
+  expect_exact("one-to-one/2x256/2x256/1:1/full/same=yes");
+}
+
+TEST_F(WholeLineKernel, larger_offsets_are_refused) {
+  for (const char* id : {"one-to-one/2x300/2x300/1:1/sy:0..1,sx:-256..3/same=yes",
+                         "one-to-one/2x300/2x300/1:1/sy:0..1,sx:256..256/same=yes"}) {
+    EXPECT_EQ(refusal(id),
+              "offset 256: a block of 512 threads has offsets of at most 255; use "
+              "autocorr_cuda_line");
+  }
+}
+
+// Two lines and the zeros on both sides of one of them: 2 x 6141 + 2 x 3 floats are 48 KiB.
+TEST_F(WholeLineKernel, a_line_that_just_fits_and_a_longer_one) {
+  const SharedMemoryOf memory(48 * 1024);
+  expect_exact("one-to-one/2x6141/2x6141/1:1/sy:0..1,sx:-3..2/same=yes");
+  EXPECT_EQ(refusal("one-to-one/2x6142/2x6142/1:1/sy:0..1,sx:-3..2/same=yes"),
+            "two whole lines: 49160 bytes of shared memory, and a block has 49152");
+}
+
+// More rows of shifts, and more images, than the grid has blocks; rows before and after the mirrored ones.
+TEST_F(WholeLineKernel, blocks_take_several_rows_and_images) {
+  expect_exact("n-to-mn/40x5/40x5/18:18/sy:-39..30,sx:-3..3/same=yes");
 }
 
 struct TileKernel : Autocorrelation {
