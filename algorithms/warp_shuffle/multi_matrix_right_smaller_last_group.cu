@@ -6,8 +6,9 @@
 // size". Here the kernel contains the code of each size from 1 to r, and a warp runs the code of
 // the size of its group. No load, shuffle or product of a missing matrix is executed.
 //
-// This variant exists beside multi_matrix_right because that is the faster form where r divides the
-// number of matrices or r is chosen to fit: its kernel contains the code of one size.
+// This variant is the form of the thesis. multi_matrix_right exists beside it because its kernel
+// contains the code of one size: where r divides the number of matrices, both do the same work.
+// Not measured yet.
 //
 // Parameters: those of multi_matrix_right. Limits: those of warp_shuffle.
 #include "algorithms/blocks/points.hpp"
