@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from experiments.driver import stages
 from experiments.driver.bench import Bench, program
-from experiments.driver.best import Cell
+from experiments.driver.best import Cell, cell_of
 from experiments.driver.evaluation import Evaluation
 from experiments.driver.points import Unit, expand
 from experiments.driver.predict import Predictor
@@ -65,7 +65,7 @@ def whole_grid(bench: Bench, units: Iterable[Unit], preset: Preset) -> Grid:
         for number, times in samples_of(bench, points, brief).items():
             if not isinstance(times, str):
                 unit, params = points[number]
-                found[stages.cell_of(unit)][params] = times
+                found[cell_of(unit)][params] = times
     return found
 
 
@@ -84,14 +84,14 @@ def choices(units: Iterable[Unit], of: Sequence[Shown], grid: Grid, selected: st
     """A choice for each group with two points or more."""
     found = []
     for unit in units:
-        own = grid.get(stages.cell_of(unit), {})
+        own = grid.get(cell_of(unit), {})
         middle = {one: statistics.median(times) for one, times in own.items()}
         for group in groups_of(unit, of):
             ranked = sorted((middle[one], one) for one in group if one in middle)
             if len(ranked) < 2:
                 continue
             us, best = ranked[0]
-            chosen = stages.fastest(group, selected.get(stages.cell_of(unit), {})) or ""
+            chosen = stages.fastest(group, selected.get(cell_of(unit), {})) or ""
             ratio = middle[chosen] / us if chosen in middle else float("inf")
             apart = chosen not in own or min(own[chosen]) > max(own[best])
             found.append(Choice(unit, best, chosen, ratio, ratio > ALIKE and apart))
@@ -102,7 +102,7 @@ def report(found: Sequence[Choice], grid: Grid, selected: stages.Times) -> str:
     """A line for each problem, one for each wrong choice, and the verdict."""
     lines = []
     for own in stages.problems_of({id(one.unit): one.unit for one in found}.values()):
-        cells = {stages.cell_of(unit) for unit in own}
+        cells = {cell_of(unit) for unit in own}
         ratios = [one.ratio for one in found if one.unit.problem == own[0].problem]
         points = sum(len(grid.get(cell, {})) for cell in cells)
         taken = sum(len(times) for cell in cells for times in selected.get(cell, {}).values())

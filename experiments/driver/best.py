@@ -24,6 +24,11 @@ CELL = ("variant", "precision", *COLUMNS)
 Cell = tuple[str, ...]
 
 
+def cell_of(unit: Unit) -> Cell:
+    """The variant and problem of a unit, whatever its experiment, mode and input."""
+    return (unit.variant.id, unit.precision, *map(str, unit.problem.cells))
+
+
 def ranking(rows: Iterable[Row]) -> dict[Cell, list[str]]:
     """Parameters by cell, the fastest first, by the median over all repetitions that passed. Rows of side experiments
     count only for points that no other experiment has."""

@@ -3,7 +3,7 @@
 import dataclasses
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from tabulate import tabulate
 
 from experiments.driver import stages, store
 from experiments.driver.bench import Bench
-from experiments.driver.best import Cell, named
+from experiments.driver.best import Cell, cell_of, named
 from experiments.driver.columns import Key, Row
 from experiments.driver.points import Unit
 from experiments.driver.predict import Predictor
@@ -50,6 +50,7 @@ class Evaluation:
     def __post_init__(self) -> None:
         self.units = [unit for unit in self.units if unit.variant.declares(unit.problem.fields)]
         self.selecting = stages.to_choose_from(stages.one_a_cell(self.units))
+        self._selected = {cell_of(unit) for unit in self.selecting}
 
     def rows(self, preset: str, set_aside: bool = True) -> list[Row]:
         """The rows of a preset that count."""
@@ -80,7 +81,7 @@ class Evaluation:
             guessed = set() if guess else {one for one in predicted if not predictor.knows(unit, one)}
             wanted = stages.promising(groups, predicted, guessed, predictor.carried(unit, unit.params))
             wanted = {one for one in wanted if predicted[one] <= stages.ROUNDS[number].longest_s}
-            samples, needed = times.get(stages.cell_of(unit), {}), 1
+            samples, needed = times.get(cell_of(unit), {}), 1
             if number == len(stages.ROUNDS) - 1:
                 timed = {one: samples.get(one) or [1e6 * predicted[one]] for one in wanted} if guess else samples
                 wanted &= stages.survivors([[one for one in group if one in wanted] for group in groups], timed)
@@ -101,23 +102,19 @@ class Evaluation:
         predictor = self.predictors[self.name]
         if guess:
             for unit in self.selecting:
-                own = times.setdefault(stages.cell_of(unit), {})
+                own = times.setdefault(cell_of(unit), {})
                 lacking = [one for one in unit.params if one not in own]
                 lacking = [one for one in lacking if not self.predictors[SELECT].why_not(unit, one)]
                 # Guesses from no rows are all alike, and only one of such points is the fastest.
                 alike = [one for one in lacking if not predictor.knows(unit, one)][1:]
                 for one in set(lacking) - set(alike):
                     own[one] = [1e6 * predictor.launch_s(unit, one)]
-        cells = {stages.cell_of(unit) for unit in self.selecting}
-        return stages.contenders(
-            self.units, self.shown, times, predictor, lambda unit, params: self._contends(unit, params, cells)
-        )
+        return stages.contenders(self.units, self.shown, times, predictor, self._contends)
 
-    def _contends(self, unit: Unit, params: str, cells: Collection[Cell]) -> bool:
-        """Whether a point contends whatever its time: the experiment names it, or stage select, which chooses in `cells`, leaves its
-        problem out."""
+    def _contends(self, unit: Unit, params: str) -> bool:
+        """Whether a point contends whatever its time: the experiment names it, or stage select leaves its problem out."""
         fixed = restriction(self.experiments[unit.experiment], self.name).points.get(unit.variant.id, [])
-        return stages.cell_of(unit) not in cells or named(params, fixed)
+        return cell_of(unit) not in self._selected or named(params, fixed)
 
     def blocks(self, chosen: Sequence[Unit], rows: Sequence[Row]) -> list[tuple[Unit, ...]]:
         """The blocks of the problems that are not complete."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.driver.best import CELL, Cell, cell_of
 from experiments.driver.points import Unit
 from experiments.driver.schema import Preset, Rate, Rates
 from experiments.driver.store import Row
@@ -18,7 +19,6 @@ from xcorr.choice import speeds
 from xcorr.choice.speeds import work_of
 from xcorr.fields import PLAIN
 from xcorr.native.variants import Variant
-from xcorr.problem import COLUMNS as PROBLEM
 from xcorr.problem import Problem, Shape
 
 # Parts of a point besides its repetitions: a launch for each kind of input, one for the batch size, one for the final check, ten
@@ -33,7 +33,6 @@ PHASE_LAUNCHES = 5
 # A brief point has one kind of input, one plan and no phases. Its first launch, where it is long, is its first sample.
 TIMEOUT_FACTOR = 20
 LONGEST_TIMEOUT_S = 1e6  # system calls that wait accept at most some weeks
-PLACE = ("variant", "precision", *PROBLEM)
 Shapes = tuple[Shape, Shape, str]  # of left and right, and the window
 # A launch that takes longer is one that fills the card: with more matrices of the same shapes it takes as much longer.
 FULL_S = 0.01
@@ -76,9 +75,9 @@ class Predictor:
         self._samples: dict[tuple[str, ...], dict[tuple[str, float, Shapes], Sample]] = defaultdict(dict)
         # by (form, work, shapes): seconds of all points of a variant, in order
         self._of_variant: dict[tuple[str, ...], dict[tuple[str, float, Shapes], list[float]]] = defaultdict(dict)
-        self._typical: dict[tuple[Any, ...], float | None] = {}  # of what _of_variant says
-        self._supported: set[tuple[str, ...]] = set()  # variants, precisions and problems of points that passed
-        self._refused: set[tuple[str, ...]] = set()  # and of those that are not supported
+        self._typical: dict[tuple[Cell, str], float | None] = {}  # what _of_variant says, by cell and mode
+        self._supported: set[Cell] = set()  # cells with a point that passed
+        self._refused: set[Cell] = set()  # cells with one that is not supported
         self._classes: dict[str, str] = {}
 
     def learn(self, rows: Iterable[Row], variants: Iterable[Variant] = ()) -> None:
@@ -87,7 +86,7 @@ class Predictor:
         self._typical.clear()
         for row in rows:
             if row["outcome"] == "not_supported":
-                self._refused.add(tuple(row[name] for name in PLACE))
+                self._refused.add(tuple(row[name] for name in CELL))
             algorithm_class = self._classes.get(row["variant"])  # None: this build does not contain the variant
             if row["outcome"] != "passed" or row["compute_us"] == "" or algorithm_class is None:
                 continue
@@ -97,7 +96,7 @@ class Predictor:
             seconds, plan = float(row["compute_us"]) * 1e-6, float(row["plan_us"] or 0) * 1e-6
             new = Sample(row["form"], work, _shapes(problem), seconds, plan)
             place = (new.form, new.work, new.shapes)
-            self._supported.add(tuple(row[name] for name in PLACE))
+            self._supported.add(tuple(row[name] for name in CELL))
             if place not in self._samples[key]:
                 bisect.insort(self._of_variant[key[:1] + key[2:]].setdefault(place, []), seconds)
             known = self._samples[key].setdefault(place, new)
@@ -122,22 +121,21 @@ class Predictor:
 
     def _of_others_s(self, unit: Unit) -> float | None:
         """Seconds of a launch by the other points of the variant; 0 where it supports none of them, None where none is known."""
-        work = work_of(unit.problem, unit.variant.algorithm_class)
-        key = (unit.variant.id, unit.precision, unit.mode, unit.problem.fields.text)
-        cell = (*key, unit.problem)
-        if cell not in self._typical:
-            place = (unit.variant.id, unit.precision, *map(str, unit.problem.cells))
+        cell = cell_of(unit)
+        if cell in self._refused and cell not in self._supported:
+            return 0.0
+        if (cell, unit.mode) not in self._typical:
+            work = work_of(unit.problem, unit.variant.algorithm_class)
+            key = (unit.variant.id, unit.precision, unit.mode, unit.problem.fields.text)
             medians = [
                 Sample(form, amount, shapes, seconds[len(seconds) // 2], 0.0)
                 for (form, amount, shapes), seconds in self._of_variant.get(key, {}).items()
             ]
-            if place in self._refused and place not in self._supported:
-                self._typical[cell] = 0.0
-            else:
-                floor = self._rate(unit.variant).launch_us * 1e-6
-                known = bool(medians)
-                self._typical[cell] = self._scaled_s(medians, unit.problem.form, work, floor) if known else None
-        return self._typical[cell]
+            floor = self._rate(unit.variant).launch_us * 1e-6
+            self._typical[cell, unit.mode] = (
+                self._scaled_s(medians, unit.problem.form, work, floor) if medians else None
+            )
+        return self._typical[cell, unit.mode]
 
     @staticmethod
     def _scaled_s(samples: Sequence[Sample], form: str, work: float, floor: float) -> float:

@@ -238,16 +238,14 @@ def of_preset(experiments: dict[str, Experiment], name: str, device: str) -> dic
     return experiments
 
 
-def run_stages(evaluation: Evaluation, options: argparse.Namespace) -> int:
+def run_stages(evaluation: Evaluation, options: argparse.Namespace, shard: tuple[int, int]) -> int:
     """An evaluation; returns the exit code."""
     print(evaluation.estimate(), flush=True)
     if options.dry_run:
         return 0
     folder = evaluation.folder
     begin = time.monotonic()
-    with lock.held(
-        folder, lock.holder(store.new_run_id(store.run_ids(folder)), parse_shard(options.shard), selection(options))
-    ):
+    with lock.held(folder, lock.holder(store.new_run_id(store.run_ids(folder)), shard, selection(options))):
         store.check_writable(folder)
         store.remove_stale_temporaries(folder)
         try:
@@ -312,7 +310,7 @@ def run(argv: Sequence[str]) -> int:
             deadline_of(options.for_minutes),
             store.new_run_id(store.run_ids(folder)) if options.force else "",
         )
-        return run_stages(evaluation, options)
+        return run_stages(evaluation, options, shard)
     earlier = [*rows, *published]
     instead = None
     if preset.borrow:  # rows of this preset would change the selection during the measurement

@@ -11,7 +11,7 @@ import statistics
 from collections import defaultdict, namedtuple
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from experiments.driver.best import CELL, Cell
+from experiments.driver.best import CELL, Cell, cell_of
 from experiments.driver.columns import Key, Row
 from experiments.driver.points import Unit
 from experiments.driver.predict import Predictor
@@ -41,11 +41,6 @@ KNOWN = 1.6  # times the fastest: beyond it by rows of this architecture, a poin
 Groups = Sequence[Sequence[str]]
 Samples = Mapping[str, Sequence[float]]  # times of points by parameters, in the order in which they were measured
 Times = Mapping[Cell, Samples]
-
-
-def cell_of(unit: Unit) -> Cell:
-    """The variant and problem of a unit, whatever its experiment, mode and input."""
-    return (unit.variant.id, unit.precision, *map(str, unit.problem.cells))
 
 
 def times_of(rows: Iterable[Row]) -> dict[Cell, dict[str, list[float]]]:

@@ -52,7 +52,7 @@ struct Pace {
 
 // Copies between a device and memory that is not pinned: both inputs there, the output back.
 struct Transfers {
-  Seconds upload, download;
+  double upload_us, download_us;
 };
 // Bytes of left, right and output.
 using TransferBytes = std::array<std::size_t, 3>;

@@ -289,10 +289,10 @@ void Point::measure_transfers() {
     });
     const double download_us =
         microseconds([&] { device_.download(out.data(), m.out.data(), out.size()); });
-    found = known.emplace(sizes, Transfers{1e-6 * upload_us, 1e-6 * download_us}).first;
+    found = known.emplace(sizes, Transfers{upload_us, download_us}).first;
   }
-  upload_us_ = 1e6 * found->second.upload;
-  download_us_ = 1e6 * found->second.download;
+  upload_us_ = found->second.upload_us;
+  download_us_ = found->second.download_us;
 }
 
 void Point::measure_phases() {

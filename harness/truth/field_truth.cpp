@@ -260,12 +260,8 @@ void FieldTruth::surface(InputKind kind, Index first, Index count, Reference& in
     return truth.reference->surfaces(first, count, into.value.data(), into.bound.data());
   }
   const Index at = truth.compute(problem_, first, count, true);
-  const Expected* const expected = truth.expected.data() + at * problem_.out_size();
-#pragma omp parallel for
-  for (Index i = 0; i < elements; ++i) {
-    into.value[i] = expected[i].value;
-    into.bound[i] = bound_with_zero(expected[i]);
-  }
+  for_records(truth.expected.data() + at * problem_.out_size(), elements, into.value.data(),
+              into.bound.data());
 }
 
 std::size_t FieldTruth::host_bytes(const Problem& problem, std::size_t cache_bytes) {

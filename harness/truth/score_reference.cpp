@@ -81,6 +81,14 @@ Index pairs_per_chunk(const Problem& problem) {
   return std::clamp<Index>(pairs, 1, problem.pairs());
 }
 
+void for_records(const Expected* expected, Index count, double* value, double* bound) {
+#pragma omp parallel for
+  for (Index i = 0; i < count; ++i) {
+    value[i] = expected[i].value;
+    bound[i] = bound_with_zero(expected[i]);
+  }
+}
+
 void ScoreReference::surfaces(Index first, Index count, double* value, double* bound) {
   const Index size = data_.problem.out_size();
   const Index chunk = std::min(pairs_per_chunk(data_.problem), count);
@@ -89,11 +97,7 @@ void ScoreReference::surfaces(Index first, Index count, double* value, double* b
   for (Index p = 0; p < count; p += chunk) {
     const Index some = std::min(chunk, count - p);
     pairs(first + p, some, made.data(), phase.data());
-#pragma omp parallel for
-    for (Index i = 0; i < some * size; ++i) {
-      value[p * size + i] = made[i].value;
-      bound[p * size + i] = bound_with_zero(made[i]);
-    }
+    for_records(made.data(), some * size, value + p * size, bound + p * size);
   }
 }
 

@@ -46,6 +46,9 @@ XCORR_HD inline double bound_with_zero(const Expected& e) {
   return copysign(1.0, e.bound) < 0 ? fmax(-e.bound, fabs(e.value)) : e.bound;
 }
 
+// Values and bounds as of bound_with_zero, for records.
+void for_records(const Expected* expected, Index count, double* value, double* bound);
+
 class ScoreReference {
  public:
   // `data` must outlive it.
@@ -57,7 +60,7 @@ class ScoreReference {
   // The pairs [first, first + count). `phase` gets what the L2 bound of each pair needs
   // (ScoreBounds::OfPair), 0 for all other scores.
   virtual void pairs(Index first, Index count, Expected* out, double* phase) = 0;
-  // The same for records: values, and bounds as of bound_with_zero.
+  // The same as of for_records.
   virtual void surfaces(Index first, Index count, double* value, double* bound);
 
  protected:

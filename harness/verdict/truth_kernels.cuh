@@ -78,17 +78,27 @@ __global__ void count_changes(const T* data, Index count, Source source,
   }
 }
 
-__device__ inline double block_sum(double value) {
+// The values of all threads of a block, combined two at a time.
+template <typename Combine>
+__device__ inline double block_reduced(double value, const Combine& combine) {
   __shared__ double partial[kThreads];
   partial[threadIdx.x] = value;
   __syncthreads();
   for (int width = kThreads / 2; width > 0; width /= 2) {
-    if (threadIdx.x < width) partial[threadIdx.x] += partial[threadIdx.x + width];
+    if (threadIdx.x < width) {
+      partial[threadIdx.x] = combine(partial[threadIdx.x], partial[threadIdx.x + width]);
+    }
     __syncthreads();
   }
-  const double sum = partial[0];
+  const double all = partial[0];
   __syncthreads();
-  return sum;
+  return all;
+}
+__device__ inline double block_sum(double value) {
+  return block_reduced(value, [](double a, double b) { return a + b; });
+}
+__device__ inline double block_largest(double value) {
+  return block_reduced(value, [](double a, double b) { return fmax(a, b); });
 }
 
 // `parts` blocks a matrix: the sum of squares of each part.
@@ -105,21 +115,6 @@ static __global__ void squares(Source source, Index size, Index parts, double* s
 
 static __global__ void fill_ones(double* data, Index count) {
   for (Index i = global_thread(); i < count; i += global_threads()) data[i] = 1.0;
-}
-
-__device__ inline double block_largest(double value) {
-  __shared__ double partial[kThreads];
-  partial[threadIdx.x] = value;
-  __syncthreads();
-  for (int width = kThreads / 2; width > 0; width /= 2) {
-    if (threadIdx.x < width) {
-      partial[threadIdx.x] = fmax(partial[threadIdx.x], partial[threadIdx.x + width]);
-    }
-    __syncthreads();
-  }
-  const double largest = partial[0];
-  __syncthreads();
-  return largest;
 }
 
 // `parts` blocks a right matrix: the largest window2 of each part.
