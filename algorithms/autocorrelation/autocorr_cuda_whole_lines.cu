@@ -25,8 +25,8 @@
 // A block computes several Y0 or images only if they exceed the extent of the grid.
 //
 // Limits: offsets |sx| of at most 255. Two lines of `cols` columns, one with zeros beside it, must
-// fit into shared memory: 2 cols + 2 max |sx| floats. The paper's GPU had 16 KB; here the limit is
-// that of the GPU. An infinity or a NaN may reach outputs whose overlaps do not contain it.
+// fit into shared memory: 2 cols + 2 max |sx| floats, and up to 3 that complete a group of four. The
+// paper's GPU had 16 KB; here the limit is that of the GPU. An infinity or a NaN may reach outputs whose overlaps do not contain it.
 // What limits it, by its instructions and not measured: 4 products need 5 accesses to shared
 // memory, because the compiler reads four pixels at x at once. Of the products of a thread, |X0|
 // per line are with zeros. A copied pixel serves at most 2 M products, so that small offsets are
@@ -47,9 +47,14 @@ Index largest_offset(const Problem& q) {
   return std::max(std::abs(q.window.sx.first), std::abs(q.window.sx.last));
 }
 
+// Floats of line y1 in shared memory: whole groups of four, because the compiler reads the pixels of
+// the last group at once too.
+Index pitch_of(const Problem& q) { return ceil_div(q.left.cols, Index{4}) * 4; }
+
 // Bytes of the two lines of a block.
 std::size_t line_bytes(const Problem& q) {
-  return static_cast<std::size_t>(2 * q.left.cols + 2 * largest_offset(q)) * sizeof(float);
+  return static_cast<std::size_t>(pitch_of(q) + q.left.cols + 2 * largest_offset(q)) *
+         sizeof(float);
 }
 
 // Set on the host, passed to kernels by value.
@@ -61,6 +66,7 @@ struct WholeLines {
         out_size(q.out_size()),
         rows(static_cast<int>(q.left.rows)),
         cols(static_cast<int>(q.left.cols)),
+        pitch(static_cast<int>(pitch_of(q))),
         first_sx(static_cast<int>(q.window.sx.first)),
         out_cols(static_cast<int>(q.out_cols())),
         zeros(static_cast<int>(largest_offset(q))) {}
@@ -68,7 +74,9 @@ struct WholeLines {
 
   MirroredRows window_rows;
   Index pairs, image_size, out_size;
-  int rows, cols, first_sx, out_cols;
+  int rows, cols;
+  int pitch;  // of line y1 in shared memory
+  int first_sx, out_cols;
   int zeros;  // on each side of line y0 in shared memory
 };
 
@@ -77,7 +85,7 @@ __global__ void __launch_bounds__(kMaxBlockThreads)
     autocorr_cuda_whole_lines_kernel(WholeLines q, const float* __restrict__ images,
                                      float* __restrict__ out) {
   float* const line1 = dynamic_shared<float>();
-  float* const line0 = line1 + q.cols;
+  float* const line0 = line1 + q.pitch;
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   const int sx = thread - q.max_offset();  // X0
   const int col = sx - q.first_sx;
