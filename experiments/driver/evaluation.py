@@ -13,7 +13,7 @@ from tabulate import tabulate
 
 from experiments.driver import stages, store
 from experiments.driver.bench import Bench
-from experiments.driver.best import Cell, cell_of, named
+from experiments.driver.best import CELL, Cell, cell_of, named
 from experiments.driver.columns import Key, Row
 from experiments.driver.points import Unit
 from experiments.driver.predict import Predictor
@@ -69,29 +69,25 @@ class Evaluation:
         """The units with the points that lack samples of a round of stage select: of those that are promising and short enough, in
         the last round of the survivors. With `guess` a point without a time has its predicted one."""
         times = stages.times_of(rows)
-        bad = {store.key_of(row) for row in rows if row["outcome"] != "passed"}
+        bad = {(tuple(row[name] for name in CELL), row["params"]) for row in rows if row["outcome"] != "passed"}
         predictor, found = self.predictors[SELECT], []
         for unit in self.selecting:
             if unit not in self._grouped:
                 self._grouped[unit] = groups_of(unit, self.shown)
-            groups = self._grouped[unit]
+            groups, cell = self._grouped[unit], cell_of(unit)
             known = {one: predictor.known_s(unit, one) for one in unit.params}
-            predicted = {one: predictor.launch_s(unit, one) for one in stages.candidates(groups, known)}
+            left = {one for one in stages.candidates(groups, known) if (cell, one) not in bad}
+            predicted = {one: predictor.launch_s(unit, one) for one in left}
             # Earlier rounds will have told of what is a guess now.
             guessed = set() if guess else {one for one in predicted if not predictor.knows(unit, one)}
-            wanted = stages.promising(groups, predicted, guessed, predictor.carried(unit, unit.params))
+            wanted = stages.promising(groups, predicted, guessed, predictor.carried(unit, unit.params), known)
             wanted = {one for one in wanted if predicted[one] <= stages.ROUNDS[number].longest_s}
-            samples, needed = times.get(cell_of(unit), {}), 1
+            samples, needed = times.get(cell, {}), 1
             if number == len(stages.ROUNDS) - 1:
                 timed = {one: samples.get(one) or [1e6 * predicted[one]] for one in wanted} if guess else samples
                 wanted &= stages.survivors([[one for one in group if one in wanted] for group in groups], timed)
                 needed = 2
-            keys = {one: unit.key(one, SELECT) for one in wanted}
-            lacking = {
-                one
-                for one, key in keys.items()
-                if key not in bad and not predictor.why_not(unit, one) and len(samples.get(one, ())) < needed
-            }
+            lacking = {one for one in wanted if not predictor.why_not(unit, one) and len(samples.get(one, ())) < needed}
             if lacking:
                 found.append(dataclasses.replace(unit, params=tuple(one for one in unit.params if one in lacking)))
         return found

@@ -79,12 +79,15 @@ class Predictor:
         self._supported: set[Cell] = set()  # cells with a point that passed
         self._refused: set[Cell] = set()  # cells with one that is not supported
         self._classes: dict[str, str] = {}
+        # launch_s by variant, which a stage asks for in each of its steps
+        self._launches: dict[str, dict[tuple[Any, ...], float]] = defaultdict(dict)
 
     def learn(self, rows: Iterable[Row], variants: Iterable[Variant] = ()) -> None:
         """Uses the rows of this machine: times of those that passed, and what is not supported."""
         self._classes.update({variant.id: variant.algorithm_class for variant in variants})
         self._typical.clear()
         for row in rows:
+            self._launches.pop(row["variant"], None)
             if row["outcome"] == "not_supported":
                 self._refused.add(tuple(row[name] for name in CELL))
             algorithm_class = self._classes.get(row["variant"])  # None: this build does not contain the variant
@@ -105,6 +108,13 @@ class Predictor:
 
     def launch_s(self, unit: Unit, params: str) -> float:
         """Predicted seconds of one computation of the whole problem."""
+        known = self._launches[unit.variant.id]
+        place = (unit.problem, unit.precision, unit.mode, params)
+        if place not in known:
+            known[place] = self._predicted_s(unit, params)
+        return known[place]
+
+    def _predicted_s(self, unit: Unit, params: str) -> float:
         variant = unit.variant
         if variant.backend != self._backend:
             return 0.0  # answered with not_supported

@@ -5,7 +5,7 @@ a figure or of a side of a claim, of which the fastest is shown, and points that
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -62,7 +62,7 @@ def parts_of(listed: list[Any] | dict[str, Any], selections: Mapping[str, Where]
     ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shown:
     """A group of points of some variants (None: of every variant). None elsewhere, and a parameter that is not named, restricts nothing.
     `lefts`, `shapes`: numbers of left matrices and pairs of shapes of the named experiments. `sizes`: sides of square matrices.
@@ -125,17 +125,20 @@ def shown(folder: Path = folders.FOLDER) -> tuple[Shown, ...]:
 def groups_of(unit: Unit, of: Sequence[Shown]) -> list[tuple[str, ...]]:
     """The groups of a unit's points of which the fastest is shown: the whole grid first, then those of figures and claims. A
     point that is shown whatever its time is a group by itself."""
-    return list(dict.fromkeys([unit.params, *_groups(unit, of)]))
+    own = _of_variant(unit.variant.id, tuple(of))
+    return list(dict.fromkeys([unit.params, *(group for one in own for group in one.groups(unit))]))
 
 
 def needed(unit: Unit, of: Sequence[Shown]) -> list[tuple[str, ...]]:
     """As groups_of, those alone that a figure of a paper or a claim needs."""
-    return list(dict.fromkeys(_groups(unit, [one for one in of if one.of_paper])))
+    own = _of_variant(unit.variant.id, tuple(of))
+    return list(dict.fromkeys(group for one in own if one.of_paper for group in one.groups(unit)))
 
 
-def _groups(unit: Unit, of: Iterable[Shown]) -> Iterator[tuple[str, ...]]:
-    for one in of:
-        yield from one.groups(unit)
+@cache
+def _of_variant(variant: str, of: tuple[Shown, ...]) -> list[Shown]:
+    """Those that may have points of the variant: a hundred variants meet a thousand groups on a thousand problems."""
+    return [one for one in of if one.variants is None or variant in one.variants]
 
 
 def _texts(value: Any) -> frozenset[str]:

@@ -24,10 +24,13 @@ INFINITE = float("inf")
 # the survivors of all. What a round measures refines the predictions of longer launches.
 Round = namedtuple("Round", "longest_s samples")
 ROUNDS = (Round(0.002, 1), Round(0.02, 1), Round(0.1, 1), Round(INFINITE, 1), Round(INFINITE, 2))
-CARRIED = 1.2  # times the fastest with fewer matrices, of launches that fill the card: beyond it a long launch is not measured
+CARRIED = 1.1  # times the fastest with fewer matrices, of launches that fill the card: beyond it a long launch is not measured
 HOPELESS = 4.0  # times the shortest predicted launch of a group: beyond it a long launch is not measured
-# Of a group whose launches are all longer than LONG_S, FEW points are measured: those with the shortest predicted launches.
+# Of a group whose launches are all longer than LONG_S, the FIRST points with the shortest predicted launches are measured, then those
+# that are predicted within NEAR times the fastest known one, FEW in all.
 LONG_S = 0.02
+FIRST = 2
+NEAR = 1.1
 FEW = 8
 # A sample of a longer launch is an average: what is not within EQUAL times the fastest has lost. Where launches are longer than LONG_S the first
 # sample decides.
@@ -37,7 +40,7 @@ FAR = 1.5  # times the fastest: beyond it a point of a group cannot win, and a c
 CLOSE = 1.1  # times the fastest: below it one sample says nothing
 SURFACE = "surface"  # a result
 MANY_OUTPUTS = 2**28  # of a problem with another result: beyond it each reference takes many seconds
-KNOWN = 1.6  # times the fastest: beyond it by rows of this architecture, a point is not measured at all
+KNOWN = 1.3  # times the fastest: beyond it by rows of this architecture, a point is not measured at all
 Groups = Sequence[Sequence[str]]
 Samples = Mapping[str, Sequence[float]]  # times of points by parameters, in the order in which they were measured
 Times = Mapping[Cell, Samples]
@@ -93,12 +96,17 @@ def candidates(groups: Groups, known_s: Mapping[str, float | None]) -> set[str]:
 
 
 def promising(
-    groups: Groups, predicted_s: Mapping[str, float], guessed: Collection[str], carried_s: Mapping[str, float]
+    groups: Groups,
+    predicted_s: Mapping[str, float],
+    guessed: Collection[str],
+    carried_s: Mapping[str, float],
+    known_s: Mapping[str, float | None],
 ) -> set[str]:
     """The points of a unit that stage select measures, by predictions from what is measured: those with a short launch, and of each
     group those that are no more than HOPELESS times as slow as its fastest (by `carried_s`, launches that fill the card with fewer
-    matrices: CARRIED times), or FEW of them where all are longer than LONG_S. `guessed`: points of which no launch is known on any
-    problem; they are measured."""
+    matrices: CARRIED times). Where all of a group are longer than LONG_S, these are FIRST points, and up to FEW that are near the
+    fastest of `known_s`, launches on this problem. `guessed`: points of which no launch is known on any problem; they are measured.
+    """
     found = {one for one, time in predicted_s.items() if time <= ROUNDS[0].longest_s or one in guessed}
     for group in groups:
         ranked = sorted((predicted_s[one], one) for one in group if one in predicted_s and one not in guessed)
@@ -109,7 +117,8 @@ def promising(
             if time <= HOPELESS * ranked[0][0] and carried_s.get(one, least) <= CARRIED * least
         ]
         if ranked and ranked[0][0] > LONG_S:
-            hopeful = hopeful[:FEW]
+            near = NEAR * min((time for one in group if (time := known_s.get(one)) is not None), default=0.0)
+            hopeful = [*hopeful[:FIRST], *(one for one in hopeful[FIRST:FEW] if one[0] <= near)]
         found.update(one for _, one in hopeful)
     return found
 

@@ -21,6 +21,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -202,7 +203,8 @@ def _cannot_read(path: Path, error: OSError) -> UserError:
 
 def _read_local_file(path: Path, on_damage: Say, set_aside: bool) -> list[Row]:
     try:
-        return decode(path)
+        at = path.stat()
+        return [row.copy() for row in _decoded(path, at.st_mtime_ns, at.st_size)]
     except FileNotFoundError:
         return []  # set aside by another reader in the meantime
     except OSError as error:
@@ -216,6 +218,12 @@ def _read_local_file(path: Path, on_damage: Say, set_aside: bool) -> list[Row]:
                 where = f"set aside as {aside.name}"
         on_damage(f"{path}: {damage}; {where}, its points count as not measured")
         return []
+
+
+@cache
+def _decoded(path: Path, changed_ns: int, size: int) -> list[Row]:
+    """The rows of a file as it was at a time, which an evaluation reads again in each of its steps."""
+    return decode(path)
 
 
 def read_rows(folder: Path, on_damage: Say = warn, *, set_aside: bool = True, experiment: str = "*") -> list[Row]:

@@ -48,30 +48,38 @@ def test_a_lucky_first_sample_of_a_dropped_point_wins_nothing():
 
 
 def test_what_rows_have_far_behind_is_not_measured_and_what_they_lack_is():
-    known = {"a": 1.0, "b": 1.5, "c": 1.7, "d": None}
+    known = {"a": 1.0, "b": 1.2, "c": 1.4, "d": None}
     assert stages.candidates([tuple("abcd"), ("c",)], known) == {"a", "b", "d"}
     assert stages.candidates([tuple("abcd"), ("c", "d")], known) == set("abcd"), "c is the fastest known of its group"
 
 
+def promising(groups, predicted, guessed=(), carried=None, known=None):
+    return stages.promising(groups, predicted, guessed, carried or {}, known or {})
+
+
 def test_long_launches_are_measured_where_a_group_of_theirs_has_none_much_shorter():
-    predicted = {"a": 0.1, "b": 0.39, "c": 0.41, "d": 0.5, "e": 0.0019}
-    assert stages.promising([tuple("abcd")], predicted, (), {}) == set("abe"), "a short one is always measured"
-    assert stages.promising([tuple("abcd"), ("c", "d")], predicted, (), {}) == set("abcde"), (
-        "c and d are the best of theirs"
-    )
-    assert stages.promising([tuple("abcde")], predicted, (), {}) == {"e"}
-    assert stages.promising([tuple("abcde")], predicted, {"d"}, {}) == {"d", "e"}, "nobody knows that d is slow"
-    assert stages.promising([("x",)], {}, (), {}) == set()
+    predicted = {"a": 0.015, "b": 0.059, "c": 0.061, "d": 0.07, "e": 0.0019}
+    assert promising([tuple("abcd")], predicted) == set("abe"), "a short one is always measured"
+    assert promising([tuple("abcd"), ("c", "d")], predicted) == set("abcde"), "c and d are the best of theirs"
+    assert promising([tuple("abcde")], predicted) == {"e"}
+    assert promising([tuple("abcde")], predicted, {"d"}) == {"d", "e"}, "nobody knows that d is slow"
+    assert promising([("x",)], {}) == set()
+
+
+def test_of_long_launches_a_few_are_measured_and_then_what_may_be_faster():
     many = {f"{one:02}": 0.03 + 0.001 * one for one in range(20)}
-    assert stages.promising([tuple(many)], many, (), {}) == set(sorted(many)[: stages.FEW])
-    assert stages.promising([tuple(many)], {**many, "00": 0.019}, (), {}) == set(many), "one is shorter"
+    ranked = sorted(many)
+    assert promising([tuple(many)], many) == set(ranked[: stages.FIRST])
+    assert promising([tuple(many)], many, known={"00": 0.0301}) == set(ranked[:4]), "up to 0.0331"
+    assert promising([tuple(many)], many, known={"00": 0.9, "01": 0.5}) == set(ranked[: stages.FEW])
+    assert promising([tuple(many)], {**many, "00": 0.019}) == set(many), "one is shorter"
 
 
 def test_launches_that_fill_the_card_have_their_order_from_fewer_matrices():
-    predicted = {"a": 0.05, "b": 0.05, "c": 0.06, "d": 0.05}
-    carried = {"a": 0.010, "b": 0.0121, "c": 0.0119}
-    assert stages.promising([tuple("abcd")], predicted, (), carried) == set("acd"), "d was not measured there"
-    assert stages.promising([("b",), tuple("abcd")], predicted, (), carried) == set("abcd"), (
+    predicted = {"a": 0.015, "b": 0.015, "c": 0.016, "d": 0.015}
+    carried = {"a": 0.010, "b": 0.0111, "c": 0.0109}
+    assert promising([tuple("abcd")], predicted, carried=carried) == set("acd"), "d was not measured there"
+    assert promising([("b",), tuple("abcd")], predicted, carried=carried) == set("abcd"), (
         "b is the only one of its group"
     )
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from xcorr.errors import UserError
@@ -66,10 +69,11 @@ class Variant:
             raise UserError(f"xcorr-bench --list: {error} is missing; build again") from error
 
 
-def assignments(point: str) -> dict[str, str]:
+@cache
+def assignments(point: str) -> Mapping[str, str]:
     """Values of a point's parameters by name: {"a": "1", "b": "2"} of "a=1;b=2", {} of ""."""
     parts = (pair.partition("=") for pair in point.split(";") if pair)
-    return {name: value for name, _, value in parts}
+    return MappingProxyType({name: value for name, _, value in parts})
 
 
 def default_params(variant: dict[str, Any]) -> str:

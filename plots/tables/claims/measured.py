@@ -106,7 +106,7 @@ def paired(rows: Rows, args: Arguments) -> Found:
         own = here[of_any(choices, here)]
         sides: dict[str, dict[Any, float]] = {first: {}, second: {}}
         for _, point in own.iterrows():
-            params = assignments(point["params"])
+            params = dict(assignments(point["params"]))
             value = params.pop(name, "")
             if value in sides:
                 sides[value][point["variant"], tuple(sorted(params.items()))] = point["compute_us"]
