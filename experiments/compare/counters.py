@@ -1,6 +1,6 @@
-"""Takes profiler counters of a few launches with ncu and stores them; they decide claims H02 and H03.
+"""Takes profiler counters of a few launches with ncu and stores them, for claims and figures of the thesis.
 
-experiments/jpdc/baselines.toml names the launches and the counters. Each launch is one process of xcorr-bench under
+experiments/jpdc/baselines.toml names the launches and the counters of each. Each launch is one process of xcorr-bench under
 ncu. The command checks the CSV that ncu prints. With --read it takes files that exist, NAME.csv for each launch.
 """
 
@@ -40,13 +40,17 @@ python3 -m experiments.published.publish KEY --experiments profiler-counters."""
 
 
 def data() -> dict[str, Any]:
-    """Tables `metrics` and `points` of counters in experiments/jpdc/baselines.toml."""
+    """Tables `metrics`, `sets` and `points` of counters in experiments/jpdc/baselines.toml."""
     return dict(folders.part("jpdc", "baselines")["counters"])
 
 
-def metrics() -> dict[str, dict[str, Any]]:
-    """For each counter the `metric` of ncu and, where there is one, the largest possible value `most`."""
-    return dict(data()["metrics"])
+def metrics(point: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """For each counter of a launch the `metric` of ncu and, where there is one, the largest possible value `most`: those of all
+    launches, and those of the sets that it names with `also`."""
+    found = dict(data()["metrics"])
+    for name in point.get("also", ()):
+        found |= data()["sets"][name]
+    return found
 
 
 def bench_words(point: dict[str, Any], path: str) -> list[str]:
@@ -58,7 +62,7 @@ def bench_words(point: dict[str, Any], path: str) -> list[str]:
 
 def ncu_words(point: dict[str, Any], path: str, ncu: str = "ncu") -> list[str]:
     """The command that profiles the first launch of the point's kernel and ends."""
-    names = ",".join(one["metric"] for one in metrics().values())
+    names = ",".join(one["metric"] for one in metrics(point).values())
     chosen = ["--kernel-name", f"regex:{point['kernel']}", "--launch-count", "1", "--kill", "yes"]
     return [ncu, "--csv", "--page", "raw", "--metrics", names, *chosen, *bench_words(point, path)]
 
@@ -91,7 +95,7 @@ def read(text: str, point: dict[str, Any], where: str) -> dict[str, float]:
     if len(found) != 1:
         raise UserError(f"{where}: {len(found)} launches of {point['kernel']}; profile exactly one, as --print says")
     counters = {}
-    for name, asked in metrics().items():
+    for name, asked in metrics(point).items():
         cell = found[0].get(asked["metric"])
         if cell is None:
             raise UserError(f"{where}: no counter {asked['metric']}; profile with the command that --print prints")
@@ -142,7 +146,8 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("--machine-key", metavar="KEY", help="of the set (default: xcorr-bench is asked)")
     parser.add_results()
     options = parser.parse_args(argv)
-    points, names = data()["points"], {name: one["metric"] for name, one in metrics().items()}
+    points = data()["points"]
+    names = {name: one["metric"] for point in points.values() for name, one in metrics(point).items()}
     if options.print:
         for name, point in points.items():
             words = ncu_words(point, "build/xcorr-bench")

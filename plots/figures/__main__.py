@@ -30,7 +30,7 @@ def rows() -> list[tuple[str, str, str]]:
         command = SYNTHETIC.format(",".join(listed))
         if one.experiment:
             command = REAL.format(one.experiment.removeprefix("real-"))
-        found.append((name, one.title, command))
+        found.append((name, one.title, one.command or command))
     return found
 
 
