@@ -47,7 +47,13 @@ def test_a_run_has_rows_of_every_case_and_is_kept(run):
     assert (rows["case"] == "growth").sum() == size.frames
     assert set(rows[rows["case"] == "loop"]["variant"]) > {experiment.LOOP}
     with np.load(folder / f"{experiment.EXPERIMENT}.previews.npz") as arrays:
-        assert {"plane", "radii", "removed", "raw", "lengths"} == set(arrays.files)
+        steps = [name.removeprefix("chain ") for name in arrays.files if name.startswith("chain ")]
+        assert {"plane", "radii", "removed", "raw", "lengths"} == set(arrays.files) - {f"chain {one}" for one in steps}
+    chain = rows[rows["case"] == "chain"]
+    assert list(chain["mean"].unique()) == steps and steps[-1] == "contrast"
+    last = chain[chain["mean"] == "contrast"]
+    assert len(last) == experiment.SHOTS
+    np.testing.assert_allclose(last["r_max"], last["known"], rtol=experiment.TOLERANCE_OF_CHAIN)
     code, out, _, _ = run()
     assert code == 0 and "computed already" in out
 
@@ -55,7 +61,7 @@ def test_a_run_has_rows_of_every_case_and_is_kept(run):
 def test_wrong_lengths_fail_the_run(run, monkeypatch):
     monkeypatch.setattr(experiment, "TOLERANCE", 1e-9)
     code, _, err, folder = run()
-    assert code == 1 and "wrong; wavelength 20" in err
+    assert code == 1 and "wrong; truth, wavelength 20" in err
     assert not (folder / f"{experiment.EXPERIMENT}.summary.json").exists()
 
 
@@ -64,3 +70,11 @@ def test_variants_that_differ_are_wrong():
     assert experiment.wrong([frame, {**frame, "r_max": 20.009}]) == []
     assert "frame 1" in experiment.wrong([frame, {**frame, "r_max": 20.02}])[0]
     assert "nan" in experiment.wrong([frame, {**frame, "r_max": float("nan")}])[0]
+
+
+def test_a_chain_that_loses_a_drift_or_the_length_is_wrong():
+    row = {"case": "chain", "mean": "contrast", "wavelength": 20.0, "seed": 2, "known": 22.3, "r_max": 22.4}
+    assert experiment.wrong([row]) == []
+    assert "chain, wavelength 20, seed 2" in experiment.wrong([{**row, "r_max": 24.0}])[0]
+    assert experiment.wrong([{**row, "known": float("nan")}]) and experiment.wrong([{**row, "r_max": float("nan")}])
+    assert experiment.wrong([{**row, "mean": "grey", "r_max": 24.0}]) == [], "only the last step is judged"

@@ -84,9 +84,9 @@ def test_other_rows_are_none_of_the_table(tmp_path, cells):
 def test_a_set_without_rows_says_what_measures_them(tmp_path):
     results = loaded(tmp_path, [row()])
     drawn = figure.draw(results)
-    assert len(drawn) == len(figure.data()["curves"]) + 3 and all(isinstance(one, Omitted) for one in drawn)
+    assert len(drawn) == len(figure.data()["curves"]) + 4 and all(isinstance(one, Omitted) for one in drawn)
     assert sum("--experiments autocorrelation" in one.reason for one in drawn) == len(figure.data()["curves"])
-    assert sum("experiments.inputs.autocorrelation" in one.reason for one in drawn) == 3
+    assert sum("experiments.inputs.autocorrelation" in one.reason for one in drawn) == 4
     notes = sets.chapter(results, "autocorrelation")["notes"]
     assert notes == [autocorrelation.TABLE.nothing, autocorrelation.NO_ERRORS]
 

@@ -21,6 +21,7 @@ SECTION = autocorrelation.TABLE.name
 MISSING = f"not measured in this set ({autocorrelation.TABLE.command})"
 LENGTHS_MISSING = "{} (python3 -m experiments.inputs.autocorrelation)"
 DASHES = {"1": "--", "all": "-", "": "-"}
+CHAIN = "chain"  # the previews' names begin with it
 BLUE, RED, GREY = "#0072b2", "#d55e00", "#777777"
 
 
@@ -36,8 +37,11 @@ def draw(results: ResultSet) -> list[Result]:
     lengths = real.load(results.folder, real.AUTOCORRELATION)
     if isinstance(lengths, str):
         reason = LENGTHS_MISSING.format(lengths)
-        return [*made, *(Omitted(f"{SECTION}_{name}", reason, SECTION) for name in ("c1d", "growth", "lengths"))]
-    return [*made, _c1d(lengths), _growth(lengths), _lengths(lengths)]
+        return [
+            *made,
+            *(Omitted(f"{SECTION}_{name}", reason, SECTION) for name in ("chain", "c1d", "growth", "lengths")),
+        ]
+    return [*made, _chain(lengths), _c1d(lengths), _growth(lengths), _lengths(lengths)]
 
 
 def with_speedup(points: pd.DataFrame) -> pd.DataFrame:
@@ -81,6 +85,33 @@ def _apart(values: list[int]) -> dict[int, str]:
         labels[value] = str(value) if value >= 1.4 * last else ""
         last = value if labels[value] else last
     return labels
+
+
+def _chain(lengths: real.RealData) -> Result:
+    """After Fig. 3: a camera's frame after each step, and what R_max is there."""
+    name, rows = f"{SECTION}_chain", lengths.rows[lengths.rows["case"] == "chain"]
+    steps = list(rows["mean"].unique())
+    if not steps or not {f"{CHAIN} {one}" for one in steps} <= lengths.previews.keys():
+        return Omitted(name, f"{real.AUTOCORRELATION}: has no frames of a camera; compute it again", SECTION)
+    last = lengths.previews[f"{CHAIN} {steps[-1]}"].shape
+    height = 0.35 + style.PAGE_IN / len(steps) * 0.93 * last[0] / last[1]
+    figure = Figure(figsize=(style.PAGE_IN, height))
+    figure.subplots_adjust(left=0.01, right=0.99, top=1 - 0.3 / height, bottom=0.02, wspace=0.08)
+    for axes, step in zip(figure.subplots(1, len(steps)), steps):
+        _panels.picture(axes, lengths.previews[f"{CHAIN} {step}"], step)
+    errors = 100 * (rows["r_max"] / rows["known"] - 1).groupby(rows["mean"]).mean()
+    return Drawing(
+        name=name,
+        title=f"{TITLE}: from a camera's frame to an image",
+        caption=(
+            "After Fig. 3 of the ISS paper, for a made scene under uneven light, with dust, noise and drift: grey; the series aligned; a blurred inverted copy "
+            "in mode Overlay, half opaque; dust replaced by the image beside it; contrast and crop. Error of R_max, mean of the frames: "
+            f"{', '.join(f'{step} {errors[step]:+.2f} %' for step in steps)}."
+        ),
+        alt=f"A frame of a camera after each of {len(steps)} steps: {', '.join(steps)}.",
+        figure=figure,
+        section=SECTION,
+    )
 
 
 def _c1d(lengths: real.RealData) -> Result:
