@@ -3,9 +3,9 @@
 // outputs, whose overlaps have the same columns and almost the same rows. Therefore they share
 // tiles of both matrices in shared memory.
 //
-// A tile has as many rows as the block has warps. Warp k computes shift sy + k: its right row y is
-// multiplied with left row y - sy - k. A tile of right rows therefore needs twice as many left
-// rows: a ring of two tiles, of which each step replaces one. Both tiles are stored without gaps
+// A tile has at least as many rows as the block has warps. Warp k computes shift sy + k: its right
+// row y is multiplied with left row y - sy - k. A tile of right rows therefore needs the left rows
+// of two tiles: a ring, of which each step replaces one tile. Both tiles are stored without gaps
 // between rows and from the same column of the overlap on, so that the products of a warp and a
 // step are those of two contiguous vectors, read 8 or 16 bytes per lane. Several right matrices
 // (thesis 3.6.5) share the left tile.
@@ -13,16 +13,20 @@
 // Parameters:
 //   right_mats_per_block    r: 1 + r loads for r products, and r times the registers for sums;
 //                           above 1 only where a left matrix has several rights
-//   overlaps_per_block      warps of a block and rows of a tile (the thesis's shmem_rows too); with
-//                           more, each staged value is read by more warps, and there are fewer
-//                           blocks
+//   overlaps_per_block      warps of a block; with more, each staged value is read by more warps,
+//                           and there are fewer blocks
 //   shmem_row               most columns of a tile; an overlap is cut into slabs of about this
 //                           width, and wider ones need fewer barriers
+//   shmem_rows              rows of a tile. A point without it has as many as the block has warps,
+//                           as all points of the published artifact. More rows need fewer barriers
+//                           and more shared memory. Only with strided_load = 1: otherwise a warp
+//                           stages one row
 //   strided_load            1: all threads of a block stage consecutive elements in turn; 0: each
 //                           warp stages one row (thesis 3.6.4)
 //   column_group_per_block  1: a block has one slab, and the sums of slabs are added atomically to
 //                           a cleared output (3.6.6)
-// Limits: those of warp_per_overlap; 2 + r tiles fit into the shared memory of a block; at most
+// Limits: those of warp_per_overlap; shmem_rows is more than the block has warps, and half of it is
+// less than the right matrix has rows; 2 + r tiles fit into the shared memory of a block; at most
 // 2^31 - 1 elements in a matrix.
 // Measured (H200, one-to-one, 128 x 128, 32 overlaps, rows of 128): 10 instructions of a warp for
 // each FMA, issued in 74 % of the cycles. The shared-memory pipe is busy in 69 %, the FMA pipe in
@@ -57,6 +61,7 @@ struct Slabs {
 
 // The division into tiles and slabs. Set on the host.
 struct Staging {
+  int rows_per_warp;  // rows of a tile over warps of a block
   int shmem_row_log;
   bool strided, slab_per_block;
   unsigned tasks;  // groups of pairs, times the slabs of the widest overlap if each has a block
@@ -82,8 +87,11 @@ class SharedTiles {
   static constexpr int kParts = kRights < 4 ? 2 : 1;  // independent sums
 
   // Rows of a tile, and columns with padding, a multiple of kWide.
-  __device__ __forceinline__ SharedTiles(int rows, int pitch)
-      : rows_(rows), pitch_(pitch), tile_(rows * pitch), left_(dynamic_shared<float>()) {}
+  __device__ __forceinline__ SharedTiles(int rows, int rows_per_warp, int pitch)
+      : pitch_(pitch),
+        tile_(rows * pitch),
+        per_warp_(rows_per_warp * pitch),
+        left_(dynamic_shared<float>()) {}
 
   __device__ __forceinline__ StagingWalk walk(bool strided) const {
     const int warp = static_cast<int>(threadIdx.y), lane = warp::lane();
@@ -92,16 +100,19 @@ class SharedTiles {
       const int at = warp * pitch_;
       return {warp, lane, 0, warp::kSize, kNever, at + lane, warp::kSize, at + pitch_};
     }
-    const int thread = warp * warp::kSize + lane, threads = rows_ * warp::kSize;
+    const int thread = warp * warp::kSize + lane;
+    const int threads = static_cast<int>(blockDim.y) * warp::kSize;
     const auto pitch = static_cast<std::uint32_t>(pitch_);
     const int y = static_cast<int>(static_cast<std::uint32_t>(thread) / pitch);
-    // A narrow tile needs no second step.
-    const int dy =
-        pitch_ <= warp::kSize ? 0 : static_cast<int>(static_cast<std::uint32_t>(threads) / pitch);
-    return {y, thread - y * pitch_, dy, threads - dy * pitch_, pitch_, thread, threads, tile_};
+    // A small tile needs no second step.
+    const int dy = per_warp_ <= warp::kSize
+                       ? 0
+                       : static_cast<int>(static_cast<std::uint32_t>(threads) / pitch);
+    const int dx = threads - dy * pitch_;
+    return {y, thread - y * pitch_, dy, dx, pitch_, thread, threads, tile_};
   }
 
-  // Stages left rows [ly, ly + rows) as half `half` of the ring, and rows [ry, ry + rows) of kMats
+  // Stages a tile of left rows from ly on as half `half` of the ring, and one from ry on of kMats
   // right matrices (all or none). Elements outside a matrix and padding are zero.
   template <int kMats>
   __device__ __forceinline__ void stage(StagingWalk walk, const PairGroup<float>& pairs, int half,
@@ -110,7 +121,7 @@ class SharedTiles {
     float* const left = left_ + half * tile_;
     float* const right = left_ + 2 * tile_;
 #pragma unroll 1
-    for (int rest = pitch_;;) {
+    for (int rest = per_warp_;;) {
       const bool inside = walk.x < columns.count;
       const float l = element(lefts, lefts.first, inside, ly + walk.y, columns.left + walk.x);
       float r[kMats + 1];
@@ -171,7 +182,8 @@ class SharedTiles {
     return exists ? matrix[static_cast<std::uint32_t>(y * m.cols + x)] : 0.0f;
   }
 
-  int rows_, pitch_, tile_;
+  int pitch_, tile_;
+  int per_warp_;  // elements of a tile over warps
   float* left_;
 };
 
@@ -181,6 +193,7 @@ __global__ void __launch_bounds__(kMostThreads, kRights == 1 ? 2 : 1)
                          const float* __restrict__ right, float* __restrict__ out) {
   using Tiles = SharedTiles<kRights>;
   const int warps = static_cast<int>(blockDim.y), warp = static_cast<int>(threadIdx.y);
+  const int rows = staging.rows_per_warp * warps;
   const int col = static_cast<int>(blockIdx.x), sx = q.first_sx + col;
   const Span x(q.left_cols, q.right_cols, sx);
   const Slabs slabs(x.count, staging.shmem_row_log);
@@ -210,17 +223,17 @@ __global__ void __launch_bounds__(kMostThreads, kRights == 1 ? 2 : 1)
       for (int n = first; n < end; ++n) {
         const int at = n * slabs.width;
         const int cols = x.count - at < slabs.width ? x.count - at : slabs.width;
-        const Tiles tiles(warps, round_up(cols));
+        const Tiles tiles(rows, staging.rows_per_warp, round_up(cols));
         const StagingWalk walk = tiles.walk(staging.strided);
         const SlabColumns columns = {x.first + at, x.first + at + sx, cols};
         int half = 0;
         // The left rows before the first ones, for shifts further down.
-        if (begin > sy) tiles.template stage<0>(walk, pairs, 1, begin - sy - warps, 0, columns);
-        for (int y = begin; y < stop; y += warps, half ^= 1) {
+        if (begin > sy) tiles.template stage<0>(walk, pairs, 1, begin - sy - rows, 0, columns);
+        for (int y = begin; y < stop; y += rows, half ^= 1) {
           tiles.template stage<kRights>(walk, pairs, half, y - sy, y, columns);
           block::barrier();
           const int from = my_begin > y ? my_begin - y : 0;
-          const int to = my_end - y < warps ? my_end - y : warps;
+          const int to = my_end - y < rows ? my_end - y : rows;
           tiles.add(half, warp, from, to, sums);
           block::barrier();
         }
@@ -265,7 +278,15 @@ struct SlabWork {
     rights = param("right_mats_per_block");
     warps = static_cast<int>(std::min<Index>(param("overlaps_per_block"), q.out_rows()));
     const int pitch = round_up(static_cast<int>(std::min(row, widest)));
-    shared_bytes = sizeof(float) * static_cast<std::size_t>((2 + rights) * warps * pitch);
+    staging.rows_per_warp = 1;
+    if (request.params.has("shmem_rows")) {
+      // No more rows than are staged in all.
+      const Index staged = std::min<Index>(q.right.rows, q.left.rows + warps - 1);
+      const Index rows = std::min<Index>(param("shmem_rows"), staged);
+      staging.rows_per_warp = static_cast<int>(ceil_div<Index>(rows, warps));
+    }
+    const int rows = staging.rows_per_warp * warps;
+    shared_bytes = sizeof(float) * static_cast<std::size_t>((2 + rights) * rows * pitch);
     staging.strided = param("strided_load") == 1;
     staging.slab_per_block = param("column_group_per_block") == 1;
     while (1 << staging.shmem_row_log < row) ++staging.shmem_row_log;
@@ -314,6 +335,16 @@ Support supports(const PlanRequest& request) {
     return no("right_mats_per_block=" + std::to_string(work.rights) +
               ": a left matrix has one right matrix");
   }
+  if (request.params.has("shmem_rows")) {
+    const Index rows = request.params.get_int("shmem_rows");
+    const std::string point = "shmem_rows=" + std::to_string(rows);
+    if (rows <= request.params.get_int("overlaps_per_block")) {
+      return no(point + ": a block has as many warps; leave out shmem_rows");
+    }
+    if (rows / 2 >= q.right.rows) {
+      return no(point + ": half of these rows hold the right matrix");
+    }
+  }
   if (work.tasks > kIndexLimit) return no("more than 2^31 - 1 slabs");
   if (std::max(q.left.size(), q.right.size()) > kIndexLimit) {
     return no("a matrix of more than 2^31 - 1 elements");
@@ -329,9 +360,11 @@ XCORR_VARIANT({
     .algorithm_class = AlgorithmClass::definition_atomic,
     .axes = {{"overlaps_per_block", {"8", "16", "32"}},
              {"shmem_row", {"32", "128", "256"}},
+             {"shmem_rows", {"warps", "32", "64"}},
              {"strided_load", {"0", "1"}},
              {"column_group_per_block", {"0", "1"}},
              RightMats::axis("right_mats_per_block")},
+    .drops = {{"shmem_rows", "warps", "shmem_rows"}, {"strided_load", "0", "shmem_rows"}},
     .supports = supports,
     .plan = make_plan<SharedMemoryPlan>,
 });

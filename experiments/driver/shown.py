@@ -111,7 +111,7 @@ class Shown:
         )
 
     def _fits(self, values: Mapping[str, str]) -> bool:
-        wanted = all(values.get(name) in allowed for name, allowed in self.params.items())
+        wanted = all(values.get(name, "") in allowed for name, allowed in self.params.items())
         return wanted and not any(values.get(name) in forbidden for name, forbidden in self.without.items())
 
 

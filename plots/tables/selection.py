@@ -76,9 +76,14 @@ def of_side(points: pd.DataFrame, side: Mapping[str, Any], others: Sequence[str]
 
 
 def with_params(points: pd.DataFrame, params: Mapping[str, Any]) -> pd.DataFrame:
-    """The points whose parameters have these values; those that are not named may be any."""
+    """The points whose parameters have these values; those that are not named may be any. "" is the value of a parameter
+    that a point does not have."""
     wanted = {name: str(value) for name, value in params.items()}
-    fitting = [text for text in points["params"].unique() if wanted.items() <= parameters(text).items()]
+
+    def fits(values: Mapping[str, str]) -> bool:
+        return all(values.get(name, "") == value for name, value in wanted.items())
+
+    fitting = [text for text in points["params"].unique() if fits(parameters(text))]
     return points[points["params"].isin(fitting)]
 
 

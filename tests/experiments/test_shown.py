@@ -66,6 +66,15 @@ def test_of_a_parameter_the_fastest_point_of_each_value_is_needed():
     ), "claim W03, of the tiles of P4"
 
 
+def test_a_figure_may_exclude_a_parameter():
+    """Figures of the artifact's tiles take points without shmem_rows."""
+    params = "column_group_per_block=1;overlaps_per_block=32;right_mats_per_block=1;shmem_row=128;"
+    points = (f"{params}strided_load=1", f"{params}shmem_rows=64;strided_load=1")
+    of_figure = [one for one in shown() if one.name == "study_warp_per_overlap_shared_memory"]
+    of_unit = unit("warp_per_overlap_shared_memory", "one-to-one", 64, 1, 1, points, "one-to-one")
+    assert of_figure and set(groups_of(of_unit, of_figure)) == {points, points[:1]}, "the whole grid, and the figure's"
+
+
 @pytest.mark.parametrize("template, frame, lefts", [((53, 54), (63, 76), 5), ((64, 64), (1080, 1920), 10)])
 def test_a_claim_on_patients_needs_no_other_problem(template, frame, lefts):
     assert not needed(of_passes(template, frame, lefts), shown())

@@ -228,6 +228,21 @@ def test_other_conditions_and_sizes_do_not_mix_in(drawn):
     assert list(curves(drawing.figure.axes[0])["grouped-overlap"].get_xdata()) == [64]
 
 
+def test_a_point_with_a_parameter_that_the_figure_excludes_is_not_drawn(lines):
+    """The artifact's tiles have as many rows as the block has warps: points with shmem_rows are ours."""
+    key = "study_warp_per_overlap_shared_memory"
+    usual = of(
+        lines, variant="warp_per_overlap_shared_memory", params="overlaps_per_block=32;shmem_row=128;strided_load=1"
+    )
+    tall = [
+        {**p, "params": p["params"].replace(";strided", ";shmem_rows=64;strided"), "compute_us": 1e-3} for p in usual
+    ]
+    alone, both = (draw(key, paper.result_set(one)) for one in (usual, [*tall, *usual]))
+    axes = [[curves(panel)["32x128"].get_ydata() for panel in one.figure.axes] for one in (alone, both)]
+    assert len(axes[0]) == 2 and np.array_equal(*axes)
+    assert isinstance(draw(key, paper.result_set(tall)), Omitted)
+
+
 def test_verified_points_come_first_and_published_ones_are_hollow(lines):
     one = of(lines, form="one-to-one")
     published = [{**p, "outcome": "published", "compute_us": 1e-3} for p in one]
