@@ -67,6 +67,31 @@ class WarpTile {
           }
         });
   }
+  // The same for a task that is a stripe of the left rows of a group of kOverlaps output rows
+  // (GroupStripes).
+  template <typename Stripes>
+  __device__ static __forceinline__ void compute_group_stripe(const DeviceProblem& q,
+                                                              const WarpTiles& tiles,
+                                                              const Stripes& stripes, const T* left,
+                                                              const T* right, T* out) {
+    const int task = tiles.task();
+    if (!tiles.exists(task)) return;
+    const auto stripe = stripes.stripe(task);
+    const OverlapGroup group(q, stripe.group * kOverlaps, kOverlaps);
+    const int begin = group.begin + stripe.skipped, last = begin + stripe.rows;
+    const int end = last < group.end ? last : group.end;
+    if (begin >= end) return;  // an unused task
+    tiles.for_each<kLeftMats, kRightMats>(
+        q, left, right, [&](const PairGroup<T>& pairs, const WarpColumns& columns) {
+          WarpTile tile;
+          tile.add(pairs, columns, group.sy, begin, end);
+          if (stripe.whole) {
+            tile.write(q, pairs, columns, group.out, group.count, out);
+          } else {
+            tile.template write<true>(q, pairs, columns, group.out, group.count, out);
+          }
+        });
+  }
 
  private:
   // Adds the products of left rows [begin, end) to the sums; `sy` is the shift of the first

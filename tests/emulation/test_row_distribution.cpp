@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "algorithms/blocks/row_distribution.hpp"
+#include "algorithms/warp_shuffle/group_stripes.hpp"
 
 namespace xcorr {
 namespace {
@@ -113,6 +114,72 @@ TEST(RowDistribution, refuses_more_tasks_than_it_can_number) {
   EXPECT_FALSE(RowDistribution(q, Kind::rectangle, 1).fits());
   EXPECT_TRUE(RowDistribution(q, Kind::triangle, 16).fits());
   EXPECT_TRUE(RowDistribution(q, Kind::none, 0).fits());
+}
+
+// Every left row of every group of overlaps is some task's, once. Tasks have whole multiples of the
+// rows of a group, and only those of a rectangle and of the last group may be unused.
+void expect_every_row_once(const Problem& q, int overlaps, Kind kind, Index rows) {
+  const warp_shuffle::GroupStripes stripes(q, overlaps, kind, rows);
+  const std::string what = q.id() + " groups of " + std::to_string(overlaps) + ", rows " +
+                           std::to_string(rows) + ", kind " +
+                           std::to_string(static_cast<int>(kind));
+  ASSERT_TRUE(stripes.fits()) << what;
+  const Index groups = ceil_div<Index>(q.out_rows(), overlaps);
+  std::vector<std::vector<int>> times(static_cast<std::size_t>(groups));
+  std::vector<Index> first;
+  Index tallest = 0;
+  for (Index group = 0; group < groups; ++group) {
+    const Index sy = q.window.sy.first + group * overlaps;
+    const Index last = std::min<Index>(sy + overlaps - 1, q.window.sy.last);
+    const Index begin = std::max<Index>(0, -last), end = std::min(q.left.rows, q.right.rows - sy);
+    first.push_back(begin);
+    times[static_cast<std::size_t>(group)].resize(static_cast<std::size_t>(end - begin));
+    tallest = std::max(tallest, end - begin);
+  }
+  for (Index task = 0; task < stripes.tasks(); ++task) {
+    const auto got = stripes.stripe(static_cast<int>(task));
+    ASSERT_TRUE(got.group >= 0 && got.group < groups) << what << " task " << task;
+    ASSERT_TRUE(got.skipped >= 0 && got.rows <= ceil_div<Index>(rows, overlaps) * overlaps)
+        << what << " task " << task;
+    auto& its = times[static_cast<std::size_t>(got.group)];
+    const Index height = static_cast<Index>(its.size());
+    const bool unused = got.rows == 0 || got.skipped >= height;
+    ASSERT_TRUE(!unused || kind == Kind::rectangle || got.group + 1 == groups)
+        << what << " task " << task;
+    if (got.whole && !unused) {
+      ASSERT_TRUE(got.skipped == 0 && got.rows >= height) << what;
+    }
+    for (Index row = got.skipped; row < std::min<Index>(got.skipped + got.rows, height); ++row) {
+      ++its[static_cast<std::size_t>(row)];
+    }
+  }
+  for (const auto& its : times) {
+    for (const int count : its) ASSERT_EQ(count, 1) << what;
+  }
+  if (!stripes.splits()) {
+    ASSERT_LE(tallest, ceil_div<Index>(rows, overlaps) * overlaps) << what;
+  }
+}
+
+TEST(GroupStripes, every_row_of_a_group_is_computed_once) {
+  std::mt19937 random(2);
+  const auto between = [&](Index low, Index high) {
+    return std::uniform_int_distribution<Index>(low, high)(random);
+  };
+  for (int round = 0; round < 3000; ++round) {
+    const Index left = between(1, round % 2 == 0 ? 12 : 140), right = between(1, 140);
+    const Index first = between(1 - left, right - 1), last = between(first, right - 1);
+    const std::string window =
+        "sy:" + std::to_string(first) + ".." + std::to_string(last) + ",sx:0..0";
+    for (const Problem& q : {rows_only(left, right), rows_only(left, right, window)}) {
+      const int overlaps = 1 << between(0, 3);
+      const Index rows = between(1, 20);
+      for (const Kind kind : {Kind::rectangle, Kind::triangle}) {
+        expect_every_row_once(q, overlaps, kind, rows);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
 }
 
 }  // namespace
