@@ -138,6 +138,10 @@ class Look:
     marker: str
     dash: str | tuple[int, tuple[float, ...]]
 
+    def point(self) -> dict[str, Any]:
+        """Keywords of a point of a paper, thin and hollow: nobody measured it here."""
+        return {**self.line(hollow=True), "linestyle": "none", "markeredgewidth": 0.7}
+
     def line(self, hollow: bool = False) -> dict[str, Any]:
         """Keywords of a line; hollow: nobody verified its points here."""
         face = "white" if hollow else self.colour

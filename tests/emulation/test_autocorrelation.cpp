@@ -126,12 +126,13 @@ TEST_F(WholeLineKernel, larger_offsets_are_refused) {
   }
 }
 
-// Two lines and the zeros on both sides of one of them: 2 x 6141 + 2 x 3 floats are 48 KiB.
+// Two lines, of which one is filled up to a group of four and the other has zeros on both sides: 2 x 6140 + 2 x 3 floats are 48 KiB less 8
+// bytes, and one pixel more takes five floats.
 TEST_F(WholeLineKernel, a_line_that_just_fits_and_a_longer_one) {
   const SharedMemoryOf memory(48 * 1024);
-  expect_exact("one-to-one/2x6141/2x6141/1:1/sy:0..1,sx:-3..2/same=yes");
-  EXPECT_EQ(refusal("one-to-one/2x6142/2x6142/1:1/sy:0..1,sx:-3..2/same=yes"),
-            "two whole lines: 49160 bytes of shared memory, and a block has 49152");
+  expect_exact("one-to-one/2x6140/2x6140/1:1/sy:0..1,sx:-3..2/same=yes");
+  EXPECT_EQ(refusal("one-to-one/2x6141/2x6141/1:1/sy:0..1,sx:-3..2/same=yes"),
+            "two whole lines: 49164 bytes of shared memory, and a block has 49152");
 }
 
 // More rows of shifts, and more images, than the grid has blocks; rows before and after the mirrored ones.

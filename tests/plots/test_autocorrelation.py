@@ -95,7 +95,8 @@ def test_curves_have_a_line_a_contender(measured):
     drawn = {one.name: one for one in figure.draw(measured)}
     for key in figure.data()["curves"]:
         assert isinstance(drawn[f"autocorrelation_{key}"], Drawing), key
-        assert len(drawn[f"autocorrelation_{key}"].figure.axes[0].lines) == 4
+        lines = drawn[f"autocorrelation_{key}"].figure.axes[0].lines
+        assert sum(line.get_linestyle() != "None" for line in lines) == 4
     assert [one["open"] for one in sets.chapter(measured, "autocorrelation")["tables"]] == [True, False]
 
 
@@ -243,3 +244,41 @@ def test_the_experiment_has_the_images_of_the_source():
     assert ("half", 100) in planes and ("half", 300) in planes and ("half", 1) in planes and ("whole", 10) in planes
     assert all(one.fields.same == "yes" and plane for one, (plane, _) in zip(problems, planes))
     assert {one.left for one in problems} == {(1500, 750), (480, 640)}
+
+
+def of_the_paper(drawing):
+    """Its hollow points without a line: label -> (R, value)."""
+    lines = [line for line in drawing.figure.axes[0].get_lines() if line.get_linestyle() == "None"]
+    assert all(line.get_markerfacecolor() == "white" for line in lines)
+    return {line.get_label(): (line.get_xdata()[0], round(float(line.get_ydata()[0]), 2)) for line in lines}
+
+
+def test_the_papers_factors_stand_hollow_in_the_figure_of_speedups_alone(tmp_path):
+    cpu = [
+        timed(f"autocorr_{one}", 900.0 / speed * r, r) for one, speed in (("simple", 1), ("simd", 9)) for r in (10, 250)
+    ]
+    cuda = [
+        timed(f"autocorr_cuda_{one}", us * r, r, backend="cuda")
+        for one, us in (("simple", 9), ("line", 3))
+        for r in (10, 100)
+    ]
+    drawn = {one.name: one for one in figure.draw(loaded(tmp_path / "cpu", cpu))}
+    assert of_the_paper(drawn["autocorrelation_speedup"]) == {
+        "paper: Core2 Quad Q6600, SIMD C++": (250, round(125 / 30, 2))
+    }
+    assert (
+        "Hollow" in drawn["autocorrelation_speedup"].caption and "Hollow" not in drawn["autocorrelation_total"].caption
+    )
+    assert not of_the_paper(drawn["autocorrelation_total"])
+    (speedup,) = (one for one in figure.draw(loaded(tmp_path / "gpu", cuda)) if one.name == "autocorrelation_speedup")
+    assert of_the_paper(speedup) == {"paper: Tesla C1060, CUDA C": (250, round(4000 / (6 * 30), 2))}
+    assert [text.get_text() for text in speedup.figure.axes[0].get_xticklabels()] == ["10", "100", "250"]
+
+
+def test_the_papers_factors_agree_with_each_other():
+    """Section 4.3 and Fig. 9: CUDA C is 130 times as fast as simple C and 30 times as fast as SIMD C++, both rounded."""
+    over_c, over_simd = (figure.published(f"autocorr_{one}")["autocorr_cuda_line"][1] for one in ("simple", "simd"))
+    assert over_c == pytest.approx(130, rel=0.05) and over_simd == pytest.approx(30, rel=0.1)
+    assert {one["variant"] for one in figure.baselines()["published"] if "variant" in one} >= set(
+        figure.data()["baselines"]
+    )

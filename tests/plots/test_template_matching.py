@@ -122,6 +122,8 @@ def test_the_best_tile_is_that_of_the_shortest_time(tmp_path):
     (drawn,) = [one for one in figure.draw(results) if one.name == "template_matching_speedups"]
     heights = [round(bar.get_height(), 3) for bar in drawn.figure.axes[0].patches if bar.get_height()]
     assert heights[:2] == [round(900 / 135, 3), 10.0] and len(heights) == 2 + 6
+    assert [text.get_text() for text in drawn.figure.legends[0].get_texts()][-1] == "paper: Tesla C1060"
+    assert sum(not bar.get_fill() for bar in drawn.figure.axes[0].patches) == 6
 
 
 def passes_of(results):

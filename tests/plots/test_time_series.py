@@ -129,7 +129,32 @@ def test_sweeps_are_drawn_from_their_data():
     line = lines[style.label("timeseries_tf32", "tf32")]
     assert list(line.get_xdata()) == [64, 256, 4096]
     assert line.get_ydata()[0] == pytest.approx(2 * 1_000_000 / 1e-6)  # 2 x 16 x 64 x shifts in 64 x 16 us
-    assert list(drawn["time_series_signal"].figure.axes[0].get_lines()[-1].get_xdata()) == [10_000, 1_000_000]
+    curves = [one for one in drawn["time_series_signal"].figure.axes[0].get_lines() if one.get_linestyle() != "None"]
+    assert list(curves[-1].get_xdata()) == [10_000, 1_000_000]
+
+
+def test_table_2_of_the_paper_stands_hollow_in_the_sweep_that_passes_through_its_problem():
+    with style.context():
+        drawn = {one.name: one for one in figure.draw(result_set(sweep()))}
+    points = {
+        key: [one for one in drawn[f"time_series_{key}"].figure.axes[0].get_lines() if one.get_linestyle() == "None"]
+        for key in figure.sweeps()
+    }
+    assert not points["samples"] and not points["templates"]
+    assert all(one.get_markerfacecolor() == "white" for one in points["signal"])
+    found = {one.get_label(): (one.get_xdata()[0], one.get_ydata()[0]) for one in points["signal"]}
+    assert found["paper: A100, the paper's method"] == (4_320_000, pytest.approx(53.56e12))
+    assert found["paper: V100, Yamaguchi 2019"] == (4_320_000, pytest.approx(25.90e12))
+    assert len(found) == len(time_series.data()["published"]) == 4
+    assert "Hollow" in drawn["time_series_signal"].caption and "Hollow" not in drawn["time_series_samples"].caption
+
+
+def test_the_rates_and_shares_of_table_2_follow_from_its_times_and_table_1():
+    peaks = {"V100": {"fp16": 125.0}, "A100": {"tf32": 156.0}, "Xeon Platinum 8360Y": {"fp64": 2.765}}
+    for one in time_series.data()["published"]:
+        flops = 2 * 16 * 256 * 4_320_000 / (1e-3 * one["time_ms"])
+        assert flops / 1e12 == pytest.approx(one["tflops"], rel=0.01)
+        assert 100 * one["tflops"] / peaks[one["device"]][one["class"]] == pytest.approx(one["share"], rel=0.01)
 
 
 def test_the_map_has_a_grid_for_each_class_and_names_the_kind():

@@ -22,6 +22,7 @@ MISSING = f"not measured in this set ({autocorrelation.TABLE.command})"
 LENGTHS_MISSING = "{} (python3 -m experiments.inputs.autocorrelation)"
 DASHES = {"1": "--", "all": "-", "": "-"}
 CHAIN = "chain"  # the previews' names begin with it
+HOLLOW = " Hollow: the factors that the paper prints, of its programs on its machines, not checked here."
 BLUE, RED, GREY = "#0072b2", "#d55e00", "#777777"
 
 
@@ -44,14 +45,36 @@ def draw(results: ResultSet) -> list[Result]:
     return [*made, _chain(lengths), _c1d(lengths), _growth(lengths), _lengths(lengths)]
 
 
+@lru_cache(maxsize=1)
+def baselines() -> dict[str, Any]:
+    return folders.part("autocorrelation", "baselines")
+
+
+def published(baseline: str) -> dict[str, tuple[str, float]]:
+    """Of each variant that does what a program of the paper does: a label, and the program's speed-up over that of the variant
+    `baseline`."""
+    programs = {one["program"]: one for one in baselines()["published"]}
+
+    def speed(name: str) -> float:
+        one = programs[name]
+        return float(one["factor"]) * (speed(one["over"]) if "over" in one else 1.0)
+
+    base = next(name for name, one in programs.items() if one.get("variant") == baseline)
+    return {
+        one["variant"]: (f"paper: {one['machine']}, {name}", speed(name) / speed(base))
+        for name, one in programs.items()
+        if "variant" in one and name != base
+    }
+
+
 def with_speedup(points: pd.DataFrame) -> pd.DataFrame:
-    """The points that have a baseline at their R, with `speedup`: its total time over theirs."""
+    """The points that have a baseline at their R, with `speedup`, its total time over theirs, and `baseline`, its variant."""
     for name in data()["baselines"]:
         base = points[points["variant"] == name].set_index("radius")["total_us"]
         if len(base):
             times = base.reindex(points["radius"]).to_numpy()
-            return points.assign(speedup=times / points["total_us"]).dropna(subset=["speedup"])
-    return points.iloc[:0].assign(speedup=[])
+            return points.assign(speedup=times / points["total_us"], baseline=name).dropna(subset=["speedup"])
+    return points.iloc[:0].assign(speedup=[], baseline=[])
 
 
 def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
@@ -66,16 +89,29 @@ def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
     for (variant, family, threads), own in points.groupby(["variant", "family", "threads"], sort=True):
         look = {**style.look(variant, family).line(), "linestyle": DASHES[threads]}
         curves.append((contender(variant, threads), own.set_index("radius")["y"], look))
-    ticks = _apart(sorted(map(int, points["radius"].unique())))
+    paper = _papers(points) if spec["metric"] == "speedup" else []
+    curves += paper
+    ticks = _apart(sorted({*map(int, points["radius"].unique()), *(int(own.index[0]) for _, own, _ in paper)}))
     labels = ", ".join(label for label, _, _ in curves)
     return Drawing(
         name=name,
         title=f"{TITLE}: {spec['title']}",
-        caption=f"{spec['caption']} Each variant has its fastest parameters at each point; dashed: one thread of a CPU.",
+        caption=f"{spec['caption']} Each variant has its fastest parameters at each point; dashed: one thread of a CPU."
+        + HOLLOW * bool(paper),
         alt=f"Line chart: {spec['label'].lower()} against the largest shift; curves: {labels}.",
         figure=_panels.curve_chart(curves, ticks, "Largest shift R [pixels]", spec["label"], spec["unit"]),
         section=SECTION,
     )
+
+
+def _papers(points: pd.DataFrame) -> list[tuple[str, pd.Series, dict[str, Any]]]:
+    """A hollow point for each program of the paper whose variant is among the points, over the same baseline."""
+    families = dict(zip(points["variant"], points["family"]))
+    return [
+        (label, pd.Series([speedup], [baselines()["radius"]]), style.look(variant, families[variant]).point())
+        for variant, (label, speedup) in published(points["baseline"].iloc[0]).items()
+        if variant in families
+    ]
 
 
 def _apart(values: list[int]) -> dict[int, str]:

@@ -116,7 +116,10 @@ def _speedups(results: ResultSet) -> Result:
     kinds = {
         "with transfers": ([known[name].total if name in known else 0 for name in names], {"color": "#0072b2"}),
         "without transfers": ([known[name].compute if name in known else 0 for name in names], {"color": "#a6cee3"}),
-        "paper, with transfers": (paper, {"fill": False, "edgecolor": "#444444"}),
+        f"paper: {table.data()['paper']['machine']}": (
+            paper,
+            {"fill": False, "edgecolor": "#444444", "linewidth": 0.6},
+        ),
     }
     figure, axes = _bar_axes(kinds)
     handles: dict[str, object] = {}
@@ -132,7 +135,7 @@ def _speedups(results: ResultSet) -> Result:
         title=f"{TITLE}: speed-up over the threaded CPU",
         caption=(
             f"Time of the fastest CPU variant with all threads over that of the paper's passes, {TEMPLATES} templates, of the tile with the shortest time: with "
-            "upload and download, and without. Plans are kept between frames and are in neither. Hollow: the paper, a Tesla C1060 over four threads of a Xeon W3580."
+            "upload and download, and without. Plans are kept between frames and are in neither. Hollow: the paper, with transfers, over {table.data()['paper']['over']}."
             + (f" Not measured: {', '.join(absent)}." if absent else "")
         ),
         alt=f"Bars of the speed-up of {', '.join(names)}: with transfers, without, and in the paper.",

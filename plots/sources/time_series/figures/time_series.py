@@ -1,5 +1,6 @@
 """Time series: the sweeps of experiments/time_series/figures.toml, and which kind of algorithm is fastest by samples and templates."""
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +23,7 @@ TENSOR = ("tf32", "3xtf32", "fp16", "bf16x3")  # precisions that tensor cores co
 KINDS = {"direct": "#f0f0f0", "tensor cores": "#c6dbef", "transform": "#fdd0a2"}
 HATCHES = {"direct": "", "tensor cores": "////", "transform": "...."}
 MAP_SHIFTS = 1_000_000
+HOLLOW = " Hollow: Table 2 of the paper as it is printed, on its machines, not checked here."
 PREFIX = "timeseries-"  # of nearly every variant of the map
 
 
@@ -56,17 +58,42 @@ def _sweep(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
         (style.label(variant, precision), own.set_index(spec["x"])["y"], style.look(variant, family, precision).line())
         for (variant, family, precision), own in points.groupby(curve, sort=True)
     ]
+    paper = _papers(spec)
+    curves += paper
     labels = ", ".join(label for label, _, _ in curves)
-    measured = sorted(map(int, points[spec["x"]].unique()))
+    measured = sorted({*map(int, points[spec["x"]].unique()), *(int(own.index[0]) for _, own, _ in paper)})
     ticks = {one: f"{one / 1e6:g} M" if one >= 1e6 else f"{one:,}" for one in measured}
     return Drawing(
         name=name,
         title=f"{TITLE}: {spec['title'].lower()}",
-        caption=f"{metric.label} against {LABELS[spec['x']].lower()}. {spec['caption']} Each variant has its fastest parameters at each point.",
+        caption=f"{metric.label} against {LABELS[spec['x']].lower()}. {spec['caption']} Each variant has its fastest parameters at each point."
+        + HOLLOW * bool(paper),
         alt=f"Line chart: {metric.label.lower()} against {LABELS[spec['x']].lower()}; curves: {labels}.",
         figure=_panels.curve_chart(curves, ticks, LABELS[spec["x"]], metric.axis_label, metric.unit),
         section=SECTION,
     )
+
+
+def _papers(spec: dict[str, Any]) -> list[tuple[str, pd.Series, dict[str, Any]]]:
+    """A hollow point for each line of Table 2 of the paper, where the sweep passes through its problem."""
+    problem = time_series.data()["headline"]
+    shifts = problem["right_cols"] - problem["left_cols"] + 1
+    place = {
+        "samples": problem["left_cols"],
+        "templates": problem["lefts"],
+        "shifts": shifts,
+        "left_rows": problem["left_rows"],
+    }
+    if spec["metric"] != "useful_flops" or any(place[name] != value for name, value in spec["fixed"].items()):
+        return []
+    return [
+        (
+            f"paper: {one['device']}, {re.split('[,;]', one['method'])[0]}",
+            pd.Series([1e12 * one["tflops"]], [place[spec["x"]]]),
+            style.look(one["variant"], "time_series", one["class"]).point(),
+        )
+        for one in time_series.data()["published"]
+    ]
 
 
 def _map(points: pd.DataFrame) -> Result:
