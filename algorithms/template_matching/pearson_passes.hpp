@@ -107,6 +107,21 @@ __device__ __forceinline__ float norm_of_window(const PearsonArguments& a, Index
   return static_cast<float>(inverse_square_root(squares));
 }
 
+// The score of a pair at a shift: the numerator times 1 / the norm of the window. The elements of the
+// template are already divided by its norm.
+__device__ __forceinline__ float score_of(const PearsonArguments& a, int pair, Index shift,
+                                          float numerator, float norm) {
+  const TemplateProblem& q = a.q;
+  const Index first = q.right_of(pair) * q.right_size() +
+                      (q.first_sy + shift / q.out_cols) * q.right_cols + q.first_sx +
+                      shift % q.out_cols;
+  if (norm < 0) {
+    return score_by_definition(q, a.units + q.left_of(pair) * q.left_size(), a.right + first);
+  }
+  // The numerator may be infinite if the window is constant.
+  return norm == 0 ? 0.0f : clamped(numerator * norm);
+}
+
 // grid: tiles of areas, frames or pairs (in a stride).
 template <Pass kPass>
 __global__ void __launch_bounds__(1024, 1) tile_sums_kernel(PearsonArguments a) {
@@ -222,20 +237,8 @@ __global__ void __launch_bounds__(TemplateTuning::kAddThreads)
         a.out[i] = sum;
         continue;
       }
-      // The element-wise fraction. The elements of the template are already divided by its norm.
       const int pair = static_cast<int>(item);
-      const Index frame = q.right_of(pair);
-      const float norm = a.norms[frame * size + shift];
-      const Index first = frame * q.right_size() +
-                          (q.first_sy + shift / q.out_cols) * q.right_cols + q.first_sx +
-                          shift % q.out_cols;
-      if (norm < 0) {
-        a.out[i] =
-            score_by_definition(q, a.units + q.left_of(pair) * q.left_size(), a.right + first);
-      } else {
-        // The sum may be infinite if the window is constant.
-        a.out[i] = norm == 0 ? 0.0f : clamped(sum * norm);
-      }
+      a.out[i] = score_of(a, pair, shift, sum, a.norms[q.right_of(pair) * size + shift]);
     }
   }
 }

@@ -10,6 +10,13 @@
 
 namespace xcorr::template_matching {
 
+// Whether each area of shifts has launches of its own, of at most kShiftsPerLaunch shifts: then an
+// area has as many whole rows of the window as fit, and the launches are few.
+inline constexpr Index kShiftsPerLaunch = 192;
+inline bool launches_by_area(const PlanRequest& request) {
+  return request.params.has("launches") && request.params.get("launches") != "one";
+}
+
 inline PearsonShape pearson_shape(const PlanRequest& request) {
   const Problem& q = request.problem;
   const std::string tile = request.params.get("template_tile");
@@ -20,8 +27,10 @@ inline PearsonShape pearson_shape(const PlanRequest& request) {
   const Index tiles_across = ceil_div<Index>(q.left.cols, s.tile_cols);
   s.tiles = static_cast<int>(tiles_across * ceil_div<Index>(q.left.rows, s.tile_rows));
   constexpr Index kMostAcross = 32;
-  const Index threads = request.params.get_int("shifts_per_block");
-  s.across = static_cast<int>(std::min(q.out_cols(), kMostAcross));
+  const bool by_area = launches_by_area(request);
+  const Index threads =
+      by_area ? kShiftsPerLaunch : Index{request.params.get_int("shifts_per_block")};
+  s.across = static_cast<int>(std::min(q.out_cols(), by_area ? threads : kMostAcross));
   s.down = static_cast<int>(std::min(q.out_rows(), threads / s.across));
   const Index areas_across = ceil_div<Index>(q.out_cols(), s.across);
   const Index areas = areas_across * ceil_div<Index>(q.out_rows(), s.down);
@@ -94,25 +103,48 @@ inline unsigned pearson_threads(const PearsonShape& s) {
   return static_cast<unsigned>(ceil_div(s.across * s.down, warp::kSize) * warp::kSize);
 }
 
-// Launches tile_sums_kernel of a pass.
-struct TileSums {
-  TileSums(const PlanRequest& /*request*/, const PearsonMemory& /*memory*/) {}
+// The frames or pairs of a pass.
+template <Pass kPass>
+int items_of(const TemplateProblem& q) {
+  return kPass == Pass::numerators ? q.pairs : q.rights;
+}
+// The grid of the kernel of a pass that sums tiles, in one launch.
+template <Pass kPass>
+dim3 sums_grid(const PearsonArguments& a) {
+  return dim3(static_cast<unsigned>(a.shape.items), grid_extent(items_of<kPass>(a.q)));
+}
+
+// Launches add_tiles_kernel of a pass.
+template <Pass kPass>
+void launch_add_tiles(DependentLaunches& launches, const PearsonArguments& a, void* stream) {
+  const Index outputs = Index{a.q.out_rows} * a.q.out_cols;
+  const Index blocks =
+      std::min(ceil_div<Index>(items_of<kPass>(a.q) * outputs, TemplateTuning::kAddThreads),
+               TemplateTuning::kMostAddBlocks);
+  launches.run(add_tiles_kernel<kPass>, dim3(static_cast<unsigned>(blocks)),
+               dim3(TemplateTuning::kAddThreads), 0, stream, a);
+}
+
+// Launches both kernels of a pass.
+struct TilePasses {
+  TilePasses(const PlanRequest& /*request*/, const PearsonMemory& /*memory*/) {}
   template <Pass kPass>
-  void launch(DependentLaunches& launches, const PearsonArguments& a, dim3 grid, void* stream) {
-    launches.run(tile_sums_kernel<kPass>, grid, dim3(pearson_threads(a.shape)),
+  void run(DependentLaunches& launches, const PearsonArguments& a, void* stream) {
+    launches.run(tile_sums_kernel<kPass>, sums_grid<kPass>(a), dim3(pearson_threads(a.shape)),
                  pearson_shared_bytes(a.shape), stream, a);
+    launch_add_tiles<kPass>(launches, a, stream);
   }
 };
 
 // kCentred: the numerator does not subtract the mean of the window, since it cancels, and one pass
-// computes all that denominators need. `Sums` launches the kernel that sums the elements of tiles.
-template <bool kCentred, typename Sums = TileSums>
+// computes all that denominators need. `Passes` launches the kernels of a pass.
+template <bool kCentred, typename Passes = TilePasses>
 class PearsonPlan : public DevicePlan<float> {
  public:
   explicit PearsonPlan(const PlanRequest& request)
       : DevicePlan(request.problem),
         memory_(request, Workspace(request.workspace)),
-        sums_(request, memory_) {
+        passes_(request, memory_) {
     a_.q = TemplateProblem(request.problem);
     a_.shape = pearson_shape(request);
     a_.memory = memory_.of_templates;
@@ -124,7 +156,7 @@ class PearsonPlan : public DevicePlan<float> {
   }
 
  protected:
-  const Sums& sums() const { return sums_; }
+  const Passes& passes() const { return passes_; }
 
  private:
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
@@ -152,19 +184,12 @@ class PearsonPlan : public DevicePlan<float> {
 
   template <Pass kPass>
   void run(void* stream) {
-    const Index items = kPass == Pass::numerators ? a_.q.pairs : a_.q.rights;
-    const dim3 grid(static_cast<unsigned>(a_.shape.items), grid_extent(items));
-    sums_.template launch<kPass>(launches_, a_, grid, stream);
-    const Index blocks =
-        std::min(ceil_div<Index>(items * problem_.out_size(), TemplateTuning::kAddThreads),
-                 TemplateTuning::kMostAddBlocks);
-    launches_.run(add_tiles_kernel<kPass>, dim3(static_cast<unsigned>(blocks)),
-                  dim3(TemplateTuning::kAddThreads), 0, stream, a_);
+    passes_.template run<kPass>(launches_, a_, stream);
   }
 
   DependentLaunches launches_;
   PearsonMemory memory_;
-  Sums sums_;
+  Passes passes_;
   PearsonArguments a_{};
 };
 

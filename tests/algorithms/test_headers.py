@@ -13,7 +13,7 @@ ALGORITHMS = ROOT / "algorithms"
 UNIT, HEADER = {".cpp", ".cu"}, {".hpp"}
 VOCABULARY = {f"algorithms/device/{name}.hpp" for name in ("cuda", "launch", "memory", "matrix")}
 # Text that CUDA's run-time compiler gets alone, without the project's headers; its variant is not emulated.
-ALONE = {"algorithms/fft/cufft/callbacks.hpp", "algorithms/template_matching/template_pearson_jit/run_time_text.hpp"}
+ALONE = {"algorithms/fft/cufft/callbacks.hpp", "algorithms/template_matching/run_time/run_time_text.hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # Ordinary CUDA C++ and the host compilers' own names.

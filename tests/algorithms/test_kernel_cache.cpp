@@ -15,9 +15,9 @@
 #include <thread>
 #include <vector>
 
-#include "algorithms/template_matching/template_pearson_jit/kernel_cache.hpp"
-#include "algorithms/template_matching/template_pearson_jit/library_build.hpp"
-#include "algorithms/template_matching/template_pearson_jit/run_time_compiler.hpp"
+#include "algorithms/template_matching/run_time/kernel_cache.hpp"
+#include "algorithms/template_matching/run_time/library_build.hpp"
+#include "algorithms/template_matching/run_time/run_time_compiler.hpp"
 
 namespace xcorr::template_matching {
 namespace {

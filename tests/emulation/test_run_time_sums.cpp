@@ -2,28 +2,19 @@
 // against their definition; and the text, by NVRTC where there is one, which needs no GPU.
 #include <regex>
 
-#include "algorithms/template_matching/template_pearson_jit/run_time_compiler.hpp"
-#include "algorithms/template_matching/template_pearson_jit/sizes.hpp"
+#include "algorithms/template_matching/run_time/run_time_compiler.hpp"
+#include "tests/emulation/run_time_sizes.hpp"
 #include "tests/emulation/support.hpp"
 
 namespace xcorr::template_matching {
 namespace {
 
-template <int kLeftRows_, int kLeftCols_, int kRightRows_, int kRightCols_, int kTileRows_,
-          int kTileCols_, int kDown_, int kAcross_, int kFirstSy_ = 0, int kFirstSx_ = 0>
-struct Sizes {
-  static constexpr int kLeftRows = kLeftRows_, kLeftCols = kLeftCols_, kRightRows = kRightRows_,
-                       kRightCols = kRightCols_, kTileRows = kTileRows_, kTileCols = kTileCols_,
-                       kDown = kDown_, kAcross = kAcross_, kFirstSy = kFirstSy_,
-                       kFirstSx = kFirstSx_, kOutRows = kRightRows - kLeftRows + 1 - kFirstSy,
-                       kOutCols = kRightCols - kLeftCols + 1 - kFirstSx,
-                       kThreads = ceil_div(kDown * kAcross, 32) * 32;
-};
-
-// Tiles of the middle alone; four shapes; one element; areas that end within the window; a window of its own.
-using Problems = testing::Types<Sizes<8, 8, 11, 12, 4, 4, 4, 5>, Sizes<7, 9, 12, 15, 4, 4, 3, 4>,
-                                Sizes<1, 1, 3, 4, 1, 1, 3, 4>, Sizes<5, 6, 14, 45, 3, 6, 4, 32>,
-                                Sizes<6, 5, 13, 14, 6, 2, 5, 8, 2, 1>>;
+// Tiles of the middle alone; four shapes; one element; areas that end within the window; a window of its own; a launch for
+// each area.
+using Problems =
+    testing::Types<Sizes<8, 8, 11, 12, 4, 4, 4, 5>, Sizes<7, 9, 12, 15, 4, 4, 3, 4>,
+                   Sizes<1, 1, 3, 4, 1, 1, 3, 4>, Sizes<5, 6, 14, 45, 3, 6, 4, 32>,
+                   Sizes<6, 5, 13, 14, 6, 2, 5, 8, 2, 1>, ByArea<Sizes<7, 9, 13, 19, 4, 4, 3, 4>>>;
 
 template <typename C>
 class RunTimeSums : public testing::Test {};
@@ -51,8 +42,11 @@ void check_pass(RunTimeArguments a, const std::vector<float>& units,
   a.partial = partial.data();
   constexpr int kFloats = (C::kTileRows + C::kDown - 1) * (C::kTileCols + C::kAcross - 1) + 3 +
                           C::kTileRows * C::kTileCols;
-  launch(kernel<C, kPass>, dim3(kAreas * kTiles, 2), dim3(C::kThreads), kFloats * sizeof(float),
-         nullptr, a);
+  constexpr int kLaunches = C::kByArea ? kAreas : 1;
+  for (a.area = 0; a.area < kLaunches; ++a.area) {
+    launch(kernel<C, kPass>, dim3(kAreas / kLaunches * kTiles, 2), dim3(C::kThreads),
+           kFloats * sizeof(float), nullptr, a);
+  }
   for (int item = 0; item < a.count; ++item) {
     const int left = kPass == kRunTimeNumerators ? item / a.rights_of_left : 0;
     const int frame = kPass == kRunTimeNumerators ? item - left * a.rights_back : item;
@@ -108,8 +102,9 @@ TYPED_TEST(RunTimeSums, AreThoseOfTheDefinition) {
     const float scale = std::ldexp(1.0f, i % 3 - 1);
     scales.push_back({scale, -(2.5f + 0.25f * static_cast<float>(i % 5)) * scale});
   }
-  RunTimeArguments a{units.data(), frames.data(), scales.data(), means.data(),
-                     nullptr,      kRights,       kRights,       kRights};
+  RunTimeArguments a{units.data(), frames.data(), scales.data(),
+                     means.data(), nullptr,       kRights,
+                     kRights,      kRights,       0};
   check_pass<C, kRunTimeAverages>(a, units, frames, scales, means);
   check_pass<C, kRunTimeDenominators>(a, units, frames, scales, means);
   a.count = kLefts * kRights;
@@ -128,7 +123,7 @@ TEST(RunTimeText, HasTheSizesOfTheProblem) {
   for (const char* constant :
        {"kLeftRows = 23;", "kLeftCols = 21;", "kRightRows = 27;", "kRightCols = 39;",
         "kOutRows = 5;", "kOutCols = 19;", "kTileRows = 16;", "kTileCols = 8;", "kDown = 3;",
-        "kAcross = 19;", "kThreads = 64;"}) {
+        "kAcross = 19;", "kThreads = 64;", "kByArea = 0;"}) {
     EXPECT_NE(text.find(constant), std::string::npos) << constant << " in\n" << text;
   }
 }

@@ -21,6 +21,7 @@ KERNEL_TESTS = {
     "cufft": ("test_fft_layout", "FftLayout.*"),
     "cufft_normalised": ("test_normalised", "Normalised.*"),
     "template_pearson_jit": ("test_run_time_sums", "RunTimeSums*"),
+    "template_pearson_jit_unrolled": ("test_unrolled_passes", "UnrolledPasses.*"),
 }
 
 

@@ -247,6 +247,7 @@ UNITS: dict[str, dict] = {
         "counted": {"frame_factors_kernel": {"2+24": 1, "2+32": 1, "1+16": 2, "write": 2}},
     },
     "template_pearson_jit": {},
+    "template_pearson_jit_unrolled": {},
     "template_pearson_tiled": {},
     "template_pearson_tiled_centred": {},
     "tiled_direct_split": {},

@@ -1,12 +1,12 @@
-// The functions that tile_sums.hpp takes from CUDA, for the build. kPreludeText has the same
-// functions for NVRTC.
+// The functions that the kernels take from CUDA, for the build. kPreludeText has the same functions
+// for NVRTC.
 #pragma once
 
 #include <cmath>
 
 #include "algorithms/device/cuda.hpp"
 #include "algorithms/device/launch.hpp"
-#include "algorithms/template_matching/template_pearson_jit/run_time_text.hpp"
+#include "algorithms/template_matching/run_time/run_time_text.hpp"
 
 namespace xcorr::template_matching {
 

@@ -1,18 +1,20 @@
-// The sums over tiles of template_pearson_tiled, for a problem whose sizes are constants. This text
-// is compiled twice: by the build, so that tests can run it, and at run time by NVRTC, with the
+// The sums over tiles of template_pearson_tiled, for a problem whose sizes are constants. Two
+// variants have them: template_pearson_jit, where the compiler chooses how far loops are unrolled,
+// and template_pearson_jit_unrolled (XCORR_TILE_LOOP). This text is compiled twice: by the build, so that tests can run it, and at run time by NVRTC, with the
 // sizes of one problem (sizes.hpp). XCORR_RUN_TIME_TEXT keeps the text for NVRTC, so no line in it
 // may begin with #. It takes a few functions from CUDA, which stand in front of it (prelude.hpp).
 //
 // Constants that a problem sets: kLeftRows, kLeftCols (template), kRightRows, kRightCols (frame),
 // kOutRows, kOutCols, kFirstSy, kFirstSx (window), kTileRows, kTileCols (tile of the template),
-// kDown, kAcross (area of shifts of a block, one thread per shift), kThreads.
+// kDown, kAcross (area of shifts of a block, one thread per shift), kThreads, kByArea (whether a
+// launch has one area of shifts, or all).
 //
 // A template has up to four shapes of tiles: those of the middle, of the right end, of the bottom
 // end, and of the corner. Each shape has separate loops with constant lengths, and a block runs
 // those of its tile.
 #pragma once
 
-#include "algorithms/template_matching/template_pearson_jit/prelude.hpp"
+#include "algorithms/template_matching/run_time/prelude.hpp"
 
 // clang-format off
 XCORR_RUN_TIME_TEXT(kTileSumsText,
@@ -37,6 +39,7 @@ struct RunTimeArguments {
   int count;            // frames or pairs
   // Pair p has left p / rights_of_left and right p - left * rights_back.
   int rights_of_left, rights_back;
+  int area;  // of the launch, with kByArea
 };
 
 template <int kPass>
@@ -65,7 +68,7 @@ XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments
   const int thread = thread_number();
   const int left = kPass == kRunTimeNumerators ? item / a.rights_of_left : 0;
   const int frame = kPass == kRunTimeNumerators ? item - left * a.rights_back : item;
-  const int area = block_number() / kTiles;
+  const int area = C::kByArea ? a.area : block_number() / kTiles;
   const RunTimeScale of_area =
       a.scales != nullptr ? a.scales[frame * kAreas + area] : RunTimeScale{1, 0};
   const float* const from = a.right + static_cast<long long>(frame) * C::kRightRows * C::kRightCols;
@@ -89,7 +92,9 @@ XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments
   typename RunTimeSum<kPass>::type sum = 0;
   const float* const of_frame = frame_part + thread / C::kAcross * kPitch + thread % C::kAcross;
   if (thread < C::kDown * C::kAcross) {
+    XCORR_TILE_LOOP
     for (int y = 0; y < kRows; ++y) {
+      XCORR_TILE_LOOP
       for (int x = 0; x < kCols; ++x) {
         const float value = of_frame[y * kPitch + x];
         if (kPass == kRunTimeAverages) sum += static_cast<double>(value);
@@ -102,7 +107,7 @@ XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments
   return sum;
 }
 
-// grid: tiles of areas, frames or pairs (in a stride).
+// grid: tiles of areas (with kByArea of one), frames or pairs (in a stride).
 template <typename C, int kPass>
 XCORR_DEVICE void tile_sums(const RunTimeArguments& a) {
   constexpr int kTilesDown = (C::kLeftRows + C::kTileRows - 1) / C::kTileRows;
@@ -114,7 +119,7 @@ XCORR_DEVICE void tile_sums(const RunTimeArguments& a) {
   constexpr long long kShifts = static_cast<long long>(C::kOutRows) * C::kOutCols;
   wait_for_launch_before();
   const int tile = block_number() % kTiles;
-  const int area = block_number() / kTiles;
+  const int area = C::kByArea ? a.area : block_number() / kTiles;
   const int tile_y = tile / kTilesAcross * C::kTileRows;
   const int tile_x = tile % kTilesAcross * C::kTileCols;
   const int row = area / kAreasAcross * C::kDown;

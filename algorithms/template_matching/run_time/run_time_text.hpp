@@ -10,8 +10,15 @@
   inline constexpr const char* name = #__VA_ARGS__; \
   }
 #define XCORR_DEVICE __device__ __forceinline__
+// Stands in front of a loop over the elements of a tile, or over tiles. The text that NVRTC gets
+// begins with one of the definitions below; the build needs none.
+#define XCORR_TILE_LOOP
 
 namespace xcorr::template_matching {
+
+// The compiler chooses how far it unrolls a loop, or unrolls every loop as a whole.
+inline constexpr const char* kLoopsText = "#define XCORR_TILE_LOOP\n";
+inline constexpr const char* kUnrolledLoopsText = "#define XCORR_TILE_LOOP _Pragma(\"unroll\")\n";
 
 inline constexpr const char* kPreludeText = R"(
 #define XCORR_DEVICE __device__ __forceinline__

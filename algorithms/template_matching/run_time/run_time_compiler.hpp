@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/template_matching/template_pearson_jit/library_build.hpp"
+#include "algorithms/template_matching/run_time/library_build.hpp"
 
 namespace xcorr::template_matching {
 
