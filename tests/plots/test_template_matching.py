@@ -15,6 +15,7 @@ from plots.tables.table import readable
 from xcorr.errors import UserError
 
 TILED = template_matching.variant("tiled")
+UNROLLED = "template_pearson_jit_unrolled"
 
 
 def matched(variant, us, shapes, templates_=10, params="", **cells):
@@ -208,8 +209,13 @@ def test_claims_of_what_is_compiled_at_run_time(tmp_path, us, registers, verdict
     compiled = {"compile_us": 5e5, "load_us": 900.0, "registers": registers, "experiment": "run-time-compilation"}
     params = "shifts_per_block=256;template_tile=16x10"
     rows = of_patients()
+    # The figure shows our variant, and claims are about the paper's: with every loop unrolled, and in its own launches.
     for one in template_matching.patients().values():
-        rows.append(matched("template_pearson_jit", us, (*one.template, *one.frame), 10, params, **compiled))
+        shapes = (*one.template, *one.frame)
+        rows.append(matched("template_pearson_jit", us, shapes, 10, params, **compiled))
+        rows.append(matched(UNROLLED, us, shapes, 10, f"launches=one;{params}", **compiled))
+        rows.append(matched(UNROLLED, 2 * us, shapes, 10, "launches=per_192_shifts;template_tile=16x10", **compiled))
+        rows.append(matched(UNROLLED, us / 2, shapes, 10, "launches=per_192_shifts;template_tile=6x12", **compiled))
     results = loaded(tmp_path, rows)
     (drawn,) = [one for one in figure.draw(results) if one.name == "template_matching_compiled"]
     assert isinstance(drawn, Drawing) and "500 ms the first time" in drawn.caption and "0.9 ms to load" in drawn.caption
@@ -219,7 +225,7 @@ def test_claims_of_what_is_compiled_at_run_time(tmp_path, us, registers, verdict
     assert heights == pytest.approx([2.07, 0.9 + us / 1000, 500.9 + us / 1000])
     found, here = found_of(results)
     assert found["W08"] == found["W09"] == verdict
-    assert here["W08"] == of_registers
+    assert of_registers in here["W08"]
     assert of_time in here["W09"]
 
 

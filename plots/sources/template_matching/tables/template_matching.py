@@ -104,8 +104,15 @@ def of_patient(found: pd.DataFrame, name: str, templates: int) -> pd.DataFrame:
 
 
 def with_params_of(points: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-    """The points whose parameters `others` have too, so that a side that was not measured whole is not the slower one for that."""
-    return points[points["params"].isin(others["params"])] if len(points) and len(others) else points.iloc[:0]
+    """The points whose parameters `others` have too, so that a side that was not measured whole is not the slower one for that. A parameter that
+    no point of the other side has, such as `launches`, counts for none: a point without one of the parameters meets any value of it."""
+
+    def shared(one: str, other: str) -> bool:
+        left, right = assignments(one), assignments(other)
+        return all(left[name] == right[name] for name in left.keys() & right.keys())
+
+    known = set(others["params"]) if len(others) else set()
+    return points[[any(shared(one, other) for other in known) for one in points["params"]]] if len(points) else points
 
 
 def table(results: ResultSet) -> pd.DataFrame:
