@@ -107,7 +107,8 @@ def _overlap(first: pd.Series, second: pd.Series, time: str, low: str, high: str
     return bool(second[time] * second[low] <= first[time] * first[high])
 
 
-def _of_one_block(first: pd.Series, second: pd.Series) -> bool:
+def of_one_block(first: pd.Series, second: pd.Series) -> bool:
+    """Whether two points were measured in one block; those without a block were not."""
     return bool(first.get("block") and first.get("block") == second.get("block"))
 
 
@@ -115,7 +116,7 @@ def noise_us(first: pd.Series, second: pd.Series) -> float:
     """Largest difference of two mean times (microseconds) that is a tie. Both have `time_us`, `sd_us` and `n`, and
     `between_us` of that time where it is known. An unknown SD (n = 1) counts 0. With points of one block the result is
     infinite where they tie."""
-    if _of_one_block(first, second):
+    if of_one_block(first, second):
         fast, slow = sorted((first, second), key=lambda row: float(row["time_us"]))
         tied = _overlap(fast, slow, "time_us", "low", "high")
         if math.isfinite(fast["cycles"]) and math.isfinite(slow["cycles"]):

@@ -19,8 +19,9 @@
 //                           width, and wider ones need fewer barriers
 //   shmem_rows              rows of a tile. A point without it has as many as the block has warps,
 //                           as all points of the published artifact. More rows need fewer barriers
-//                           and more shared memory. Only with strided_load = 1: otherwise a warp
-//                           stages one row
+//                           and more shared memory. Only with strided_load = 1, otherwise a warp
+//                           stages one row, and with column_group_per_block = 1, which keeps the
+//                           grid small
 //   strided_load            1: all threads of a block stage consecutive elements in turn; 0: each
 //                           warp stages one row (thesis 3.6.4)
 //   column_group_per_block  1: a block has one slab, and the sums of slabs are added atomically to
@@ -364,7 +365,9 @@ XCORR_VARIANT({
              {"strided_load", {"0", "1"}},
              {"column_group_per_block", {"0", "1"}},
              RightMats::axis("right_mats_per_block")},
-    .drops = {{"shmem_rows", "warps", "shmem_rows"}, {"strided_load", "0", "shmem_rows"}},
+    .drops = {{"shmem_rows", "warps", "shmem_rows"},
+              {"strided_load", "0", "shmem_rows"},
+              {"column_group_per_block", "0", "shmem_rows"}},
     .supports = supports,
     .plan = make_plan<SharedMemoryPlan>,
 });

@@ -6,7 +6,7 @@ a figure or of a side of a claim, of which the fastest is shown, and points that
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ PROBLEM = ("form", "counts", "rights", "variant")  # keys of `where`; every othe
 SIZES = (16, 32, 64, 128, 256)  # of a figure that names none
 # Arguments of claims that are names of parameters, the second beside the first: the fastest point of each of their values counts.
 BY = ("parameter", "to")
+OURS = "ours/"  # what the name of a class of Table 1 begins with if it has our variant in place of the paper's
 PAIRED = "paired"  # a computation that compares points one by one
 Where = dict[str, Any]
 
@@ -67,7 +68,7 @@ class Shown:
     """A group of points of some variants (None: of every variant). None elsewhere, and a parameter that is not named, restricts nothing.
     `lefts`, `shapes`: numbers of left matrices and pairs of shapes of the named experiments. `sizes`: sides of square matrices.
     `by`: parameters; the points of each of their values are a group. `every`: all of its points are shown, not the fastest of a
-    problem alone. `of_paper`: a figure of a paper or a claim needs it, however long it takes."""
+    problem alone. `of_paper`: a figure of a paper or the verdict on a claim needs it, however long it takes."""
 
     name: str
     variants: frozenset[str] | None
@@ -130,7 +131,7 @@ def groups_of(unit: Unit, of: Sequence[Shown]) -> list[tuple[str, ...]]:
 
 
 def needed(unit: Unit, of: Sequence[Shown]) -> list[tuple[str, ...]]:
-    """As groups_of, those alone that a figure of a paper or a claim needs."""
+    """As groups_of, those alone that a figure of a paper or the verdict on a claim needs."""
     own = _of_variant(unit.variant.id, tuple(of))
     return list(dict.fromkeys(group for one in own if one.of_paper for group in one.groups(unit)))
 
@@ -179,18 +180,30 @@ def _of_curve(key: str, where: Where, sizes: Sequence[int]) -> Shown:
 
 
 def _tables1(folder: Path) -> Iterator[tuple[Mapping[str, Any], str, str, Any]]:
-    """Table 1, form, name of the class, and choice of each class of a Table 1."""
+    """Table 1, form, name of the class, and choice of each class of a Table 1: those of the paper, and with the name `ours/...` those
+    with our variants."""
     for _, raw in folders.parts("baselines", folder):
         table = raw.get("table1", {})
         for form, classes in table.get("contenders", {}).items():
-            for word, choice in classes.items():
-                yield table, form, f"{form}/{table['words'][word]}", choice
+            ours = {**classes, **table.get("ours", {}).get(form, {})}
+            for prefix, named in (("", classes), (OURS, ours)):
+                for word, choice in named.items():
+                    yield table, form, f"{prefix}{form}/{table['words'][word]}", choice
 
 
 def _of_table1(folder: Path) -> Iterator[Shown]:
     for table, form, name, choice in _tables1(folder):
         counts = frozenset(line["counts"] for line in table["lines"] if line["form"] == form)
-        yield _of_choice(name, choice, forms=frozenset([form]), counts=counts, sizes=frozenset(table["sizes"]))
+        cells = {"forms": frozenset([form]), "counts": counts, "sizes": frozenset(table["sizes"])}
+        if not name.startswith(OURS):
+            yield _of_choice(name, choice, **cells)
+        elif choice != table["contenders"][form].get(_letter(table, name)):
+            yield _of_choice(name, choice, of_paper=False, **cells)
+
+
+def _letter(table: Mapping[str, Any], name: str) -> str:
+    """The letter of a class of Table 1 by its name."""
+    return next(letter for letter, word in table["words"].items() if name.endswith(f"/{word}"))
 
 
 def _of_choice(name: str, raw: Any, **more: Any) -> Shown:
@@ -209,8 +222,21 @@ def _of_claims(folder: Path) -> Iterator[Shown]:
         series = {**raw.get("series", {}), **{name: choice for _, _, name, choice in _tables1(folder)}}
         for claim in raw.get("claims", []):
             if "compute" in claim:
-                cells = _cells_of_patients(claim["compute"], sizes.get(path.parent, {}))
-                yield from _of_sides(claim, series, claim["compute"], {}, cells)
+                yield from _of_claim(claim, series, sizes.get(path.parent, {}))
+
+
+def _of_claim(
+    claim: Mapping[str, Any], series: Mapping[str, Any], sizes: Mapping[str, tuple[Shape, Shape]]
+) -> Iterator[Shown]:
+    """The sides of a claim, and what they are with `ours` in place of arguments. The verdict does not need the latter: only points that
+    the method of the paper needs are measured however long they take."""
+    own = list(_of_sides(claim, series, claim["compute"], {}, _cells_of_patients(claim["compute"], sizes)))
+    yield from own
+    if "ours" in claim:
+        table = {**claim["compute"], **claim["ours"]}
+        for one in _of_sides(claim, series, table, {}, _cells_of_patients(table, sizes)):
+            if one not in own:
+                yield replace(one, of_paper=False)
 
 
 def _sizes_of_patients(baselines: Mapping[str, Any]) -> dict[str, tuple[Shape, Shape]]:

@@ -7,6 +7,7 @@ A block lies between `<!-- generated:NAME arguments -->` and `<!-- /generated --
   beyond_full [key]      all that is said of it
   best_table [key]       the fastest variant of every problem, in both accountings
   claims [key]           every claim of the paper with its verdict
+  steps [key]            what each step of ours brought
   variants               every variant, from `xcorr-bench --list=json`
 A key names a published set; without one the first set is taken.
 """
@@ -28,7 +29,7 @@ from experiments.driver import store
 from plots import tidy
 from plots.report.page import run_lines
 from plots.sets import available
-from plots.tables import best_table, beyond, summary
+from plots.tables import best_table, beyond, steps, summary
 from plots.tables.claims import verdicts
 from plots.tables.table import readable
 from plots.tables.text import line_of, markdown
@@ -189,6 +190,11 @@ def claims_block(content: Content, words: Sequence[str]) -> str:
     return f"{campaign(results)}\n\n{verdicts.page(verdicts.table(results)).markdown()}".lstrip()
 
 
+def steps_block(content: Content, words: Sequence[str]) -> str:
+    page = steps.page(content.published(words))
+    return page.markdown() if page else "The set has no rows of these variants.\n"
+
+
 WRITERS: dict[str, Callable[[Content, Sequence[str]], str]] = {
     "summary_figure": summary_figure_block,
     "summary_table": summary_table_block,
@@ -196,6 +202,7 @@ WRITERS: dict[str, Callable[[Content, Sequence[str]], str]] = {
     "beyond_full": beyond_full_block,
     "best_table": best_table_block,
     "claims": claims_block,
+    "steps": steps_block,
     "variants": variants_block,
 }
 

@@ -22,6 +22,9 @@ THESIS = {
     "simplified": {"fma_pct": 9.0, "lsu_pct": 97.0, "active_lanes": 30.0, "load_requests": 1000.0},
     "eight-rights": {"fma_pct": 20.0, "lsu_pct": 97.0, "active_lanes": 30.0, "load_requests": 1000.0},
     "four-overlaps": {"fma_pct": 17.0, "lsu_pct": 97.0, "active_lanes": 30.0, "load_requests": 1000.0},
+    "rotating": {"fma_pct": 9.0, "lsu_pct": 97.0, "active_lanes": 30.0, "load_requests": 1000.0},
+    "four-overlaps-phases": {"fma_pct": 17.0, "lsu_pct": 97.0, "active_lanes": 30.0, "load_requests": 1000.0},
+    "division-indexing": {"fma_pct": 5.0, "lsu_pct": 60.0, "active_lanes": 26.85, "load_requests": 1000.0},
     "flat-indexing": {"fma_pct": 5.0, "lsu_pct": 60.0, "active_lanes": 26.85, "load_requests": 1000.0},
     "simple-indexing": {"fma_pct": 5.0, "lsu_pct": 88.0, "active_lanes": 15.31, "load_requests": 1470.0},
 }
@@ -124,6 +127,9 @@ def test_counters_of_another_launch_decide_nothing(tmp_path):
     path = tmp_path / "results" / "local" / sets.KEY / counters.EXPERIMENT / "artifacts" / f"{counters.EXPERIMENT}.json"
     found = json.loads(path.read_text())
     found["points"]["flat-indexing"]["params"] = "overlaps_per_block=32"
+    path.write_text(json.dumps(found))
+    assert verdicts_of(tmp_path) == {"H02": HOLDS, "H03": HOLDS}, "ours decides nothing"
+    found["points"]["division-indexing"]["params"] = "overlaps_per_block=32"
     path.write_text(json.dumps(found))
     assert verdicts_of(tmp_path) == {"H02": HOLDS, "H03": SERIES_WORDS[UNKNOWN]}
     path.write_text(json.dumps({**found, "schema": 0}))

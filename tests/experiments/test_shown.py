@@ -15,6 +15,9 @@ TILES = tuple(
 )
 
 
+FIGURE_15 = {f"left_rows={n};overlaps_per_thread={n};warps_per_block=4" for n in (1, 2, 4, 8)}
+
+
 def unit(variant, form, size, lefts, rights, points, experiment="e", **more):
     problem = Problem(form, (size, size), (size, size), lefts, rights)
     made = Variant(variant, "f", "cuda", "definition", ("fp32",), (form,), points, ("stream", "graph"), "")
@@ -42,8 +45,55 @@ def test_the_ends_of_figures_18_and_21_are_needed(variant, form, counts, points)
 
 def test_a_claim_that_pairs_points_needs_all_of_them():
     """Claim O03: 4 and 8 warps a block."""
-    groups = needed(unit("grouped_overlap", "n-to-mn", 256, 4000, 4000, TILES), shown())
+    groups = needed(unit("grouped_overlap_phases", "n-to-mn", 256, 4000, 4000, TILES), shown())
     assert {(one,) for one in TILES} <= set(groups)
+
+
+def test_what_stands_beside_a_claim_is_shown_and_not_needed():
+    """Claim O03 with our variant: drawn, but not measured however long it takes."""
+    own = unit("grouped_overlap", "n-to-mn", 256, 4000, 4000, TILES)
+    shown_all, as_needed = set(groups_of(own, shown())), set(needed(own, shown()))
+    beside = {(one,) for one in TILES}
+    assert beside <= shown_all and as_needed & beside == {(one,) for one in TILES if one in FIGURE_15}
+
+
+CLAIM = """
+[series]
+theirs = ["v"]
+mine = ["w"]
+[[claims]]
+id = "Z1"
+section = "s"
+statement = "s"
+paper = "1"
+experiments = ["e"]
+compute = { name = "ratio", of = "theirs", to = "theirs", form = "one-to-one", counts = "1-to-1", sizes = [8] }
+OURS
+test = { at_least = 1 }
+"""
+
+
+@pytest.mark.parametrize(
+    "ours, variant, is_shown, is_needed",
+    [
+        ('ours = { of = "mine" }', "w", True, False),
+        ('ours = { of = "mine" }', "v", True, True),
+        ("", "w", False, False),
+        ('ours = { of = { series = "mine", size = 16 }, sizes = [16] }', "w", False, False),
+    ],
+)
+def test_the_sides_of_ours_are_collected(tmp_path: Path, ours, variant, is_shown, is_needed):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one/claims.toml").write_text(CLAIM.replace("OURS", ours))
+    own, groups = unit(variant, "one-to-one", 8, 1, 1, ("a=1", "a=2")), shown(tmp_path)
+    assert any(one.of(own) for one in groups) == is_shown and bool(needed(own, groups)) == is_needed
+
+
+def test_our_classes_of_table_1_are_shown_and_not_needed():
+    for variant, of_paper in (("warp_per_overlap_division", True), ("warp_per_overlap", False)):
+        own = unit(variant, "one-to-one", 384, 1, 1, ("overlaps_per_block=4", "overlaps_per_block=16"))
+        (group,) = {one for one in groups_of(own, shown())}
+        assert group == own.params and bool(needed(own, shown())) == of_paper
 
 
 def of_passes(template, frame, lefts, experiment="template-matching"):

@@ -15,7 +15,7 @@ from plots import tidy
 from plots.sources.jpdc import claims as later
 from plots.tables.claims import __main__ as check_claims
 from plots.tables.claims import counted, measured, values, verdicts
-from plots.tables.claims.rows import Rows, parse_series
+from plots.tables.claims.rows import Rows, asked, parse_series
 from plots.tables.claims.values import DIFFERS, HOLDS, UNKNOWN, Found, Value, known, verdict
 from plots.tables.selection import parse
 from xcorr.errors import UserError
@@ -50,9 +50,9 @@ def paper_like():
         (256, 3230.0, 3900.0, 2300.0, 1050.0, 2700.0),
     ):
         rows += point("overlap_wise_serial_batch", size, base)
-        rows += point("warp_per_overlap", size, wpo, "overlaps_per_block=4")
+        rows += point("warp_per_overlap_division", size, wpo, "overlaps_per_block=4")
         rows += point("split_row", size, split, SPLIT_1)
-        rows += point("grouped_overlap", size, grouped, GROUPED_8)
+        rows += point("grouped_overlap_phases", size, grouped, GROUPED_8)
         rows += point("warp_shuffle", size, none, "warps_per_block=4")
         rows += point("cufft_paper", size, 8 + 0.75 * wpo**0.5 * 1.8, plan_us=4000.0)
     return rows
@@ -128,11 +128,11 @@ def test_verdicts_of_a_set_like_the_papers(papers):
     [
         ("overlap_wise_serial_batch", 16, 26.8, {"O07": DIFFERS}),
         ("overlap_wise_serial_batch", 256, 6460.0, {"O08": DIFFERS}),
-        ("grouped_overlap", 32, 9.0, {"O13": DIFFERS}),
+        ("grouped_overlap_phases", 32, 9.0, {"O13": DIFFERS}),
         ("warp_shuffle", 16, 12.0, {"O05": DIFFERS}),  # the gain peaks at 24
         # behind split-row again: the baseline's ratio, the crossing and the order of winners
-        ("grouped_overlap", 256, 2400.0, {"O08": DIFFERS, "O10": DIFFERS, "T-1-to-1": DIFFERS}),
-        ("warp_per_overlap", 64, 19.5, {}),  # the crossing moves within the tolerance
+        ("grouped_overlap_phases", 256, 2400.0, {"O08": DIFFERS, "O10": DIFFERS, "T-1-to-1": DIFFERS}),
+        ("warp_per_overlap_division", 64, 19.5, {}),  # the crossing moves within the tolerance
         ("overlap_wise_serial_batch", 64, 91.0, {}),
     ],
 )
@@ -146,17 +146,17 @@ def test_one_changed_value_changes_exactly_its_verdicts(papers, variant, size, t
 
 
 def test_a_missing_row_is_named_with_its_parameters():
-    rows = [row for row in paper_like() if row["variant"] != "grouped_overlap"]
+    rows = [row for row in paper_like() if row["variant"] != "grouped_overlap_phases"]
     line = verdicts.table(result_set(rows), ["O08"]).iloc[0]
     assert line["verdict"] == UNKNOWN and line["here"] == ""
-    assert "grouped_overlap left_rows=8 overlaps_per_thread=8 warps_per_block=4" in line["reason"]
+    assert "grouped_overlap_phases left_rows=8 overlaps_per_thread=8 warps_per_block=4" in line["reason"]
     assert "one-to-one 1-to-1 at 256" in line["reason"]
 
 
 def test_a_row_that_the_preset_did_not_select_says_so():
     rows = paper_like()
     for row in rows:
-        if row["variant"] == "grouped_overlap" and row["left_rows"] == 256:
+        if row["variant"] == "grouped_overlap_phases" and row["left_rows"] == 256:
             row.update(outcome="not_selected", reason="predicted 2.6 s per launch")
     line = verdicts.table(result_set(rows), ["O08"]).iloc[0]
     assert "at 256: predicted to take longer than the preset allows" in line["reason"]
@@ -348,6 +348,78 @@ def test_missing_rows_leave_open_what_the_others_do_not_settle():
     assert said(0.5, {"at_least": 1, "judge": "mean"}) == UNKNOWN
 
 
+# --- ours beside the paper's method ---
+
+
+def our_rows():
+    """Our variants beside paper_like, twice as fast as the paper's own at every size."""
+    ours = {"warp_per_overlap_division": "warp_per_overlap", "grouped_overlap_phases": "grouped_overlap"}
+    return [
+        {**row, "variant": ours[row["variant"]], "compute_us": row["compute_us"] / 2}
+        for row in paper_like()
+        if row["variant"] in ours
+    ]
+
+
+def test_ours_stands_beside_the_papers_method_and_decides_nothing(papers):
+    lines = verdicts.table(result_set(paper_like() + our_rows())).set_index("id")
+    assert dict(lines["verdict"]) == papers
+    assert lines.loc["O07", ["here", "ours"]].tolist() == ["16: 5.28", "16: 10.6"]
+    assert lines.loc["O08", "ours_values"] == "256: 6.15"
+    assert lines.loc["T-1-to-1", "here"] != lines.loc["T-1-to-1", "ours"] != ""
+    assert set(lines.loc[["A01", "O16", "I01"], "ours"]) == {""}, "claims without ours"
+
+
+def test_ours_without_rows_is_empty():
+    line = verdicts.table(result_set(paper_like()), ["O07"]).iloc[0]
+    assert (line["verdict"], line["here"], line["ours"]) == (HOLDS, "16: 5.28", "")
+
+
+def test_only_ours_leaves_the_claim_open():
+    rows = [row for row in paper_like() if row["variant"] != "warp_per_overlap_division"] + our_rows()
+    line = verdicts.table(result_set(rows), ["O07"]).iloc[0]
+    assert (line["verdict"], line["here"], line["ours"]) == (UNKNOWN, "", "16: 10.6")
+
+
+def test_ours_is_a_column_of_the_page_and_the_command(tmp_path, capsys):
+    sets.write_set(tmp_path, paper_like() + our_rows())
+    text = verdicts.page(verdicts.table(result_set(paper_like() + our_rows()))).markdown()
+    assert "| Here | With ours |" in text and "| 16: 5.28 | 16: 10.6 | holds |" in text
+    _, out, _ = call(tmp_path, capsys, sets.KEY, "--id", "O07")
+    assert "16: 10.6" in out
+
+
+def test_one_of_several_series_that_was_never_asked_leaves_the_fastest_open():
+    series = {"a": ["alpha"], "b": ["beta"], "c": ["gamma"]}
+    rows = point("alpha", 16, 1) + point("gamma", 16, 4)
+    args = {**CELLS, "of": "c", "to": ["a", "b"], "sizes": [16]}
+    found = measured.ratio(rows_of(rows, series), args)
+    assert not found.values and "beta" in found.missing[0] and "alpha" not in found.missing[0]
+    for outcome in ("not_selected", "not_supported"):
+        said = [{**row, "variant": "beta", "outcome": outcome} for row in rows[:1]]
+        frame = sets.frame(rows + said)
+        made = Rows(tidy.tidy(frame), parse_series(series), asked=asked(frame))
+        assert measured.ratio(made, args).values == [known("16", 4.0, "1-to-1")]
+
+
+def test_a_class_of_table_1_that_was_never_asked_leaves_its_line_open():
+    without = [row for row in paper_like() if row["variant"] != "warp_per_overlap_division"]
+    line = verdicts.table(result_set(without), ["T-1-to-1"]).iloc[0]
+    assert line["verdict"] == UNKNOWN and "16" in line["reason"]
+    slow = [row | {"outcome": "not_selected"} for row in paper_like() if row["variant"] == "warp_per_overlap_division"]
+    assert decided(without + slow)["T-1-to-1"] == DIFFERS
+
+
+def test_rows_of_an_imported_set_are_of_the_papers_own_program():
+    rows = [
+        {**row, "outcome": "published"}
+        for row in [*our_rows(), *paper_like()]
+        if row["variant"] in ("warp_per_overlap", "overlap_wise_serial_batch")
+    ]
+    line = verdicts.table(result_set(rows), ["O07"]).iloc[0]
+    assert line["here"] == line["ours"] == "16: 10.6"
+
+
 # --- mistakes in the data and in the request ---
 
 GOOD = """
@@ -376,6 +448,10 @@ fft = ["cufft_paper"]
         ('of = "fft"', 'of = "ff"', "did you mean fft?"),
         ('of = "fft", ', "", "argument 'of': missing"),
         ('["cufft_paper"]', "[]", "names no variants"),
+        ("test =", 'ours = { too = "fft" }\ntest =', "did you mean to?"),
+        ("test =", 'ours = { to = "fft" }\ntest =', "ours gives what compute has"),
+        ("test =", 'ours = { to = "ff" }\ntest =', "did you mean fft?"),
+        ("compute =", 'reason = "r"\nours = { to = "fft" }\n# compute =', "ours without compute"),
     ],
 )
 def test_mistakes_in_the_data_are_one_line(tmp_path, old, new, told):

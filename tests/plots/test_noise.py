@@ -116,10 +116,10 @@ def test_without_a_range_the_spread_within_the_run_counts():
 
 
 def test_claims_and_table_1_use_the_same_rule():
-    definitions = {"warp_per_overlap": 3.2, "split_row": 3.0, "grouped_overlap": 4.5}
+    definitions = {"warp_per_overlap_division": 3.2, "split_row": 3.0, "grouped_overlap_phases": 4.5}
     rows = [sets.row(variant=name, compute_us=us, plan_us=0.0) for name, us in definitions.items()]
     frame = points([*rows, sets.row(variant="cufft_paper", compute_us=3.0, plan_us=90.0)])
-    series = parse_series({"first": ["warp_per_overlap"], "second": ["split_row"]})
+    series = parse_series({"first": ["warp_per_overlap_division"], "second": ["split_row"]})
     args = {"series": ["first", "second"], "form": "one-to-one", "counts": "1-to-1", "sizes": [16]}
     (value,) = measured.fastest(Rows(frame, series), args).values
     assert value.word == "first = second"

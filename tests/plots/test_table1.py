@@ -8,7 +8,7 @@ from fixtures import sets
 
 from plots.sources.jpdc.tables import table1
 
-WPO, SPLIT, GROUPED, FFT = "warp_per_overlap", "split_row", "grouped_overlap", "cufft_paper"
+WPO, SPLIT, GROUPED, FFT = "warp_per_overlap_division", "split_row", "grouped_overlap_phases", "cufft_paper"
 
 
 def one(variant, size, time, repetitions=3, **cells):

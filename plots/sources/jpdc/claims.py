@@ -75,27 +75,32 @@ def counters(results: ResultSet, args: Arguments) -> Found:
 
 
 def series() -> dict[str, tuple[Choice, ...]]:
-    """The classes of Table 1 as series, `<form>/<word>`."""
+    """The classes of Table 1 as series: `<form>/<word>`, and `ours/<form>/<word>` with our variants in place of the paper's."""
     layout = table1.layout()
     return {
-        f"{form}/{layout.words[letter]}": (choice,)
-        for form, classes in layout.contenders.items()
+        f"{prefix}{form}/{layout.words[letter]}": (choice,)
+        for prefix, contenders in (("", layout.contenders), ("ours/", layout.ours))
+        for form, classes in contenders.items()
         for letter, choice in classes.items()
     }
 
 
 def winners(rows: Rows, args: Arguments) -> Found:
-    """Whether the winners of a line of Table 1 can be read in the printed order: `same` or not."""
+    """Whether the winners of a line of Table 1 can be read in the printed order: `same` or not. `classes`: `paper` (default), or
+    `ours` for the classes with our variants."""
     data = table1.layout()
-    if "table1" not in rows.kept:
-        rows.kept["table1"] = table1.cells(rows.points, outcome="published" if rows.imported else "passed")
-    table = rows.kept["table1"]
+    (classes,) = choose("classes", [args.get("classes", "paper")], table1.CLASSES)
+    if classes not in rows.kept:
+        outcome, asked = ("published", None) if rows.imported else ("passed", rows.asked)
+        rows.kept[classes] = table1.cells(rows.points, outcome, asked, classes)
+    table = rows.kept[classes]
     place = {"accounting": "paper", "form": args["form"], "counts": args["counts"]}
     line = table[(table[[*place]] == pd.Series(place)).all(axis=1)]
     said = table1.compare(line, data.printed[args["form"], args["counts"]])
     if line.empty:
         return Found([], [f"the classes of Table 1 at {args['form']} {args['counts']}"])
-    unmeasured = [str(size) for size in data.sizes if size not in set(line["side"])]
+    decided = set(line.loc[line["unasked"] == "", "side"])
+    unmeasured = [str(size) for size in data.sizes if size not in decided]
     order = " ".join(f"{row['side']}:{'='.join(table1.winners(row))}" for _, row in line.iterrows())
     if said == "same where measured":
         at = f"{args['form']} {args['counts']} at {' '.join(unmeasured)}"

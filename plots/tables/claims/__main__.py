@@ -1,4 +1,5 @@
-"""Says of every claim of the paper whether a result set bears it out: claim, paper, here, verdict.
+"""Says of every claim of the paper whether a result set bears it out: claim, paper, here by the paper's method, the same by
+the best of ours, verdict.
 
 The claims, with what decides each, are data: experiments/<source>/claims.toml. Exit code: 0 whatever the
 verdicts; 2 for a mistake in the request.
@@ -20,7 +21,7 @@ EPILOG = """example:
   python3 -m plots.tables.claims                       every claim, for every published set
   python3 -m plots.tables.claims KEY --id O07 --id O09   two claims of machine KEY, with every value
 """
-WIDTHS = {"claim": 44, "paper": 16, "here": 36, "verdict": 40}
+WIDTHS = {"claim": 44, "paper": 16, "here": 36, "ours": 24, "verdict": 36}
 
 
 def text(lines: pd.DataFrame, whole: bool) -> str:
@@ -33,6 +34,7 @@ def text(lines: pd.DataFrame, whole: bool) -> str:
             "claim": claim,
             "paper": line["paper"],
             "here": line["values" if whole else "here"] or "-",
+            "ours": line["ours_values" if whole else "ours"] or "-",
             "verdict": said,
         }
         wrapped = [textwrap.fill(cells[name], width) for name, width in WIDTHS.items()]

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from plots import metrics
+from plots.tables import steps
 from plots.tables.selection import Choice
 from plots.tables.selection import parse as parse_choice
 from plots.tidy import USUAL, select
@@ -27,6 +28,8 @@ METRICS = {
 PLACE = ("form", "counts", "size")
 SIDE = ("series", "metric", "input", "mode", *PLACE)
 
+# Variants by form, counts, side, mode and input.
+Asked = dict[tuple[str, str, int, str, str], set[str]]
 TOO_LONG = "predicted to take longer than the preset allows"
 
 
@@ -42,13 +45,15 @@ class Cell:
 @dataclass
 class Rows:
     """A set's points with the named series. `missing` collects what lookups did not find: cells by
-    what was wanted there, and why not if `too_long` says so. Of the outcomes `passed` rows are used; of an
-    imported set, which has none, the `published` ones. `kept` is what a computation keeps for further claims."""
+    what was wanted there, and why not if `too_long` says so. `asked` has the variants with a row of any outcome by condition
+    (`asked` below). Of the outcomes `passed` rows are used; of an imported set, which has none, the `published` ones, which are
+    of the papers' own programs. `kept` is what a computation keeps for further claims."""
 
     points: pd.DataFrame
     series: dict[str, tuple[Choice, ...]]
     folder: Path | None = None
     too_long: Mapping[Cell, set[str]] = field(default_factory=dict)
+    asked: Asked = field(default_factory=dict)
     missing: dict[tuple[str, str], list[Cell]] = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict)
 
@@ -56,7 +61,7 @@ class Rows:
         outcome = "published" if self.imported else "passed"
         points = select(self.points, outcome=outcome, **{name: USUAL[name] for name in ("window", "precision")})
         square = points["size"] == [f"{n}x{n}" for n in points["left_rows"]]
-        self.points = points[square]
+        self.points = steps.with_faithful(points[square]) if self.imported else points[square]
         self._by_cell = {Cell(*values): own for values, own in self.points.groupby(["form", "counts", "left_rows"])}
 
     @property
@@ -80,8 +85,14 @@ class Rows:
         its metric; None, noted in `missing`, where there is none."""
         names = side["series"] if isinstance(side["series"], list) else [side["series"]]
         choices = [choice for name in names for choice in self.choices(name)]
-        here = self.at(cell, side.get("mode", USUAL["mode"]), side.get("input", USUAL["input"]))
+        condition = side.get("mode", USUAL["mode"]), side.get("input", USUAL["input"])
+        here = self.at(cell, *condition)
         own = here[of_any(choices, here)]
+        unasked = [name for name in names if len(names) > 1 and self._unasked(name, here, cell, *condition)]
+        for name in unasked:
+            self.note(self.wanted(side, self.choices(name)), cell)
+        if unasked:
+            return None
         (name,) = choose("claims: metric", [side.get("metric", "time")], METRICS)
         metric = METRICS[name](own).to_numpy(dtype=float)
         score = metric if name == "time_with_plan" else own["compute_us"].to_numpy(dtype=float)
@@ -91,6 +102,14 @@ class Rows:
             return None
         place = int(np.nanargmin(score))
         return own.iloc[place], float(metric[place])
+
+    def _unasked(self, name: str, here: pd.DataFrame, cell: Cell, mode: str, input: str) -> bool:
+        """Whether a series has no point at a cell and no row there that says why: of several series it may be the fastest. Rows of
+        an imported set never say why."""
+        choices = self.choices(name)
+        asked = self.asked.get((cell.form, cell.counts, cell.size, mode, input), set())
+        known = self.imported or any(not asked.isdisjoint(choice.variants) for choice in choices)
+        return not known and not of_any(choices, here).any()
 
     def value(self, side: Mapping[str, Any], cell: Cell) -> float | None:
         found = self.best(side, cell)
@@ -121,6 +140,17 @@ class Rows:
             lines.append(f"{wanted} ({where}{why and ': ' + why})")
         self.missing = {}
         return lines
+
+
+def asked(rows: pd.DataFrame) -> Asked:
+    """Of a set's raw rows the variants with a row of any outcome, by form, counts, side, mode and input."""
+    names = ["form", "lefts", "rights", "left_rows", "mode", "input", "variant"]
+    found: Asked = {}
+    for form, lefts, rights, size, mode, input, variant in (
+        rows[names].drop_duplicates().itertuples(index=False, name=None)
+    ):
+        found.setdefault((str(form), f"{lefts}-to-{rights}", int(size), str(mode), str(input)), set()).add(str(variant))
+    return found
 
 
 def predicted_too_long(rows: pd.DataFrame) -> dict[Cell, set[str]]:

@@ -1,7 +1,7 @@
 """Reads the claims of all sources (experiments/<source>/claims.toml), decides each for a set, and writes the table."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pandas as pd
 from experiments import folders
 from plots import sources
 from plots.tables.claims import counted, measured
-from plots.tables.claims.rows import Rows, parse_series, predicted_too_long
+from plots.tables.claims.rows import Rows, asked, parse_series, predicted_too_long
 from plots.tables.claims.values import (
     ALL_VERDICTS,
     DIFFERS,
@@ -38,7 +38,7 @@ OWN = {module.CLASS: module for module in sources.claims()}
 CLASSES = {**GENERAL, **{name: module.ABOUT for name, module in OWN.items()}}
 IMPORT = "about the published data; import them (scripts/import_published.py)"
 REQUIRED = ("id", "section", "statement", "paper")
-KEYS = (*REQUIRED, "class", "experiments", "quantity", "compute", "test", "verdict", "reason", "note")
+KEYS = (*REQUIRED, "class", "experiments", "quantity", "compute", "ours", "test", "verdict", "reason", "note")
 ON_ROWS = dict(measured.COMPUTATIONS)  # computations on Rows, by name
 for _module in OWN.values():
     ON_ROWS.update(getattr(_module, "ON_ROWS", {}))
@@ -48,13 +48,14 @@ COMPUTATIONS = {
     "published": ON_ROWS,
     **{name: module.COMPUTATIONS for name, module in OWN.items()},
 }
-COLUMNS = ["id", "section", "class", "claim", "quantity", "paper", "here", "values", "verdict", "reason", "note"]
+COLUMNS = [*"id section class claim quantity paper here values ours ours_values verdict reason note".split()]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: what is stated, what decides it. `compute` names a computation and its arguments;
-    without one, `reason` says why nothing is computed, and `said` may be one of SAID."""
+    """One claim: what is stated, what decides it. `compute` names a computation and its arguments, for the method of
+    the paper; without one, `reason` says why nothing is computed, and `said` may be one of SAID. `ours` replaces
+    arguments of `compute`: what they then give stands beside the paper's method and decides nothing."""
 
     id: str
     section: str
@@ -64,6 +65,7 @@ class Claim:
     experiments: Sequence[str] = ()
     quantity: str = ""
     compute: Mapping[str, Any] = field(default_factory=dict)
+    ours: Mapping[str, Any] = field(default_factory=dict)
     test: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
     note: str = ""
@@ -114,12 +116,23 @@ def _claim(one: Mapping[str, Any], where: str) -> Claim:
         if compute.get("name") not in names:
             raise UserError(f"{where}: compute {compute.get('name')}: {nearest(str(compute.get('name')), names)}")
         check(one.get("test", {}), where)
+        _check_ours(one, where)
+    elif "ours" in one:
+        raise UserError(f"{where}: ours without compute, whose arguments it replaces; give compute or remove ours")
     elif not one.get("reason"):
         raise UserError(f"{where}: neither compute nor reason; say how it is decided or why not")
     if one.get("verdict", SAID[0]) not in SAID:
         raise UserError(f"{where}: verdict {one['verdict']}: {nearest(one['verdict'], SAID)}")
     named = {name: value for name, value in one.items() if name not in ("class", "verdict")}
     return Claim(**named, kind=kind, said=one.get("verdict", ""))
+
+
+def _check_ours(one: Mapping[str, Any], where: str) -> None:
+    """UserError where `ours` of a claim replaces nothing."""
+    compute, ours = one["compute"], one.get("ours", {})
+    choose(f"{where}: ours: key", ours, [name for name in compute if name != "name"])
+    if "ours" in one and {**compute, **ours} == compute:
+        raise UserError(f"{where}: ours gives what compute has; name the arguments that differ, or remove it")
 
 
 def found(claim: Claim, rows: Rows, results: ResultSet) -> Found:
@@ -140,7 +153,11 @@ def found(claim: Claim, rows: Rows, results: ResultSet) -> Found:
 def decide(claim: Claim, rows: Rows, results: ResultSet) -> dict[str, str]:
     """One line of the table (COLUMNS) for a claim and a set."""
     line = {name: getattr(claim, name) for name in ("id", "section", "quantity", "paper", "reason", "note")}
-    line |= {"class": claim.kind, "claim": claim.statement, "here": "", "values": ""}
+    line |= {
+        "class": claim.kind,
+        "claim": claim.statement,
+        **dict.fromkeys(("here", "values", "ours", "ours_values"), ""),
+    }
     line["verdict"] = claim.said or _word(claim, UNKNOWN)
     if not claim.compute:
         return line
@@ -149,6 +166,9 @@ def decide(claim: Claim, rows: Rows, results: ResultSet) -> dict[str, str]:
     seen = found(claim, rows, results)
     said = verdict(seen, claim.test)
     here = {"here": seen.short(), "values": seen.text(), "verdict": _word(claim, said)}
+    if claim.ours:
+        ours = found(replace(claim, compute={**claim.compute, **claim.ours}), rows, results)
+        here |= {"ours": ours.short(), "ours_values": ours.text()}
     return {**line, **here, "reason": _reason(said, seen)}
 
 
@@ -175,7 +195,7 @@ def table(results: ResultSet, ids: Iterable[str] = (), folder: Path = folders.FO
     number. UserError for an unknown id."""
     wanted = require(ids, folder)
     too_long = predicted_too_long(results.rows)
-    rows = Rows(results.points, catalogue(folder).series, results.folder, too_long)
+    rows = Rows(results.points, catalogue(folder).series, results.folder, too_long, asked(results.rows))
     return pd.DataFrame([decide(claim, rows, results) for claim in wanted], columns=COLUMNS)
 
 
@@ -193,12 +213,17 @@ def _verdict(said: str, reason: str) -> str:
     return f"{marked}: {reason}" if reason else marked
 
 
+ABOUT = (
+    "`Here` is by the method of the paper, which alone decides the verdict. `With ours` is the same quantity by the best of "
+    "ours, where we changed the method; a dash where the claim has none or its rows are missing."
+)
 SHOWN = (
     ("Id", "id"),
     ("Claim", "claim section", "{} ({})".format),
     ("Quantity", "quantity"),
     ("Paper", "paper"),
     ("Here", "here", lambda text: text or MISSING),
+    ("With ours", "ours", lambda text: text or MISSING),
     ("Verdict", "verdict reason", _verdict),
 )
 
@@ -206,7 +231,7 @@ SHOWN = (
 def page(lines: pd.DataFrame) -> Page:
     """What is said of the claims of a set: counts by class and verdict, then a table per class."""
     numbers = Grid(counts(lines), title="Claims by class and verdict")
-    text: list[str | Grid] = [numbers]
+    text: list[str | Grid] = [numbers, ABOUT]
     for kind, meaning in CLASSES.items():
         own = lines[lines["class"] == kind]
         grid = Grid(own, SHOWN, f"{kind.capitalize()} ({len(own)}): {meaning}", open=False)

@@ -17,16 +17,18 @@ import pandas as pd
 from experiments import folders
 from plots import noise
 from plots.metrics import MICRO, si_time
+from plots.tables.claims.rows import Asked, asked
 from plots.tables.selection import Choice, parse
 from plots.tables.table import Grid, Page, Table
 from plots.tables.text import csv, tabular
 from plots.tidy import TRANSFERS, USUAL, ordered, select
 
+CLASSES = ("paper", "ours")  # the paper's contenders, and those with our variants
 INFINITY = "∞"
 UNMEASURED = "–"
 COLUMNS = [
     *"accounting form counts lefts rights side size winner tied_with variant params time_us".split(),
-    *"runner_up runner_up_us margin is_tie transfers_us absent".split(),
+    *"runner_up runner_up_us margin is_tie transfers_us absent unasked".split(),
 ]
 RULE = (
     "A cell has a winner where the transform and at least one definition-based class have verified times. "
@@ -59,13 +61,15 @@ ACCOUNTINGS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """The data of Table 1: contenders are classes (letters) by form; printed orders by line."""
+    """The data of Table 1: contenders are classes (letters) by form, those of the paper, and `ours`, with our variants in place of
+    the paper's; printed orders by line."""
 
     sizes: list[int]
     words: dict[str, str]
     transform: str
     kept: str
     contenders: dict[str, dict[str, Choice]]
+    ours: dict[str, dict[str, Choice]]
     printed: dict[tuple[str, str], list[str]]
 
     def word(self, letter: str, accounting: str) -> str:
@@ -78,31 +82,49 @@ class Layout:
 def layout() -> Layout:
     """Reads experiments/jpdc/baselines.toml. UserError when it is damaged."""
     raw = folders.part("jpdc", "baselines")["table1"]
+    contenders = {
+        form: {letter: parse(one, f"table1: {form}.{letter}") for letter, one in own.items()}
+        for form, own in raw["contenders"].items()
+    }
+    ours = {
+        form: {
+            **own,
+            **{
+                letter: parse(one, f"table1: ours.{form}.{letter}") for letter, one in raw["ours"].get(form, {}).items()
+            },
+        }
+        for form, own in contenders.items()
+    }
     return Layout(
         list(raw["sizes"]),
         dict(raw["words"]),
         raw["transform"]["class"],
         raw["transform"]["kept"],
-        {
-            form: {letter: parse(one, f"table1: {form}.{letter}") for letter, one in own.items()}
-            for form, own in raw["contenders"].items()
-        },
+        contenders,
+        ours,
         {(line["form"], line["counts"]): list(line["printed"]) for line in raw["lines"]},
     )
 
 
-def cells(points: pd.DataFrame, outcome: str = "passed") -> pd.DataFrame:
+def cells(
+    points: pd.DataFrame, outcome: str = "passed", asked: Asked | None = None, classes: str = "paper"
+) -> pd.DataFrame:
     """One line per accounting and decided cell; see COLUMNS. Square sizes only; the window, mode, input and precision
-    of tidy.USUAL. `winner`, `tied_with` (joined by `;`) and `absent` (classes without a time) are letters; times in
+    of tidy.USUAL. `classes`: one of CLASSES. `winner`, `tied_with` (joined by `;`), `absent` (classes without a time) and
+    `unasked` (those of them without a row that says why, by `asked`; none where that is not known) are letters; times in
     microseconds are whole: with plan and transfers where the accounting has them."""
     data = layout()
+    contenders = {"paper": data.contenders, "ours": data.ours}[classes]
     usual = select(points, outcome=outcome, **USUAL)
     usual = usual[usual["size"] == [f"{n}x{n}" for n in usual["left_rows"]]]
     records = []
     keys = ["form", "counts", "lefts", "rights", "left_rows", "size"]
     for values, cell in usual.groupby(keys, sort=True):
-        classes = data.contenders.get(values[0], {})
-        own = {letter: cell[choice.mask(cell)] for letter, choice in classes.items()}
+        named = contenders.get(values[0], {})
+        own = {letter: cell[choice.mask(cell)] for letter, choice in named.items()}
+        there = (
+            None if asked is None else asked.get((values[0], values[1], int(values[4]), USUAL["mode"], USUAL["input"]))
+        )
         moved = cell[TRANSFERS].sum(axis=1, min_count=len(TRANSFERS)).dropna().median()
         for name, accounting in ACCOUNTINGS.items():
             best = {}
@@ -121,9 +143,11 @@ def cells(points: pd.DataFrame, outcome: str = "passed") -> pd.DataFrame:
                     best[letter] = point
             if data.transform in best and len(best) > 1:
                 place = dict(zip(["form", "counts", "lefts", "rights", "side", "size"], values))
-                absent = ";".join(letter for letter in classes if letter not in best)
+                absent = [letter for letter in named if letter not in best]
+                unasked = [one for one in absent if there is not None and there.isdisjoint(named[one].variants)]
                 moves = moved if accounting.transfers else float("nan")
-                own_line = {"accounting": name, "transfers_us": moves, "absent": absent}
+                own_line = {"accounting": name, "transfers_us": moves}
+                own_line |= {"absent": ";".join(absent), "unasked": ";".join(unasked)}
                 records.append({**own_line, **place, **_judge(best, list(data.words))})
     table = pd.DataFrame.from_records(records, columns=COLUMNS)
     place = table["accounting"].map(list(ACCOUNTINGS).index)
@@ -139,18 +163,23 @@ def _judge(best: dict[str, pd.Series], letters: list[str]) -> dict[str, Any]:
 
 def winners(row: pd.Series) -> list[str]:
     """Letters of the winner and of the classes that tie with it."""
-    return [row["winner"], *[letter for letter in str(row["tied_with"]).split(";") if letter]]
+    return [row["winner"], *_letters(row["tied_with"])]
+
+
+def _letters(joined: str) -> list[str]:
+    return [letter for letter in str(joined).split(";") if letter]
 
 
 def compare(line: pd.DataFrame, printed: Sequence[str]) -> str:
     """`same`, `same where measured`, or `differs`: can the cells of a line (one accounting), the
     transform at infinity added, be read as the printed order? A tie may be read either way. In
-    the second case only cells of `sizes` that were not measured could complete the order."""
+    the second case only cells of `sizes` that were not measured, or classes that were not asked, could complete the order."""
     data = layout()
     if line.empty:
         return "not measured"
-    measured = {int(row["side"]): set(winners(row)) for _, row in line.iterrows()}
-    if _reads_as([measured[size] for size in sorted(measured)] + [{data.transform}], printed):
+    measured = {int(row["side"]): {*winners(row), *_letters(row["unasked"])} for _, row in line.iterrows()}
+    complete = not line["unasked"].any()
+    if complete and _reads_as([measured[size] for size in sorted(measured)] + [{data.transform}], printed):
         return "same"
     # A class may also lie between two measured sizes: as if all were open.
     opened = [measured.get(size, set(printed)) for size in sorted({*measured, *data.sizes})]
@@ -264,7 +293,7 @@ def page(table: pd.DataFrame) -> Page:
 TABLE = Table(
     "table1",
     "Table 1: the fastest class",
-    lambda results: page(cells(results.points)),
+    lambda results: page(cells(results.points, asked=asked(results.rows))),
     chapter=20,
     heading="Table 1 of the paper",
 )
