@@ -137,6 +137,19 @@ def test_counters_of_another_launch_decide_nothing(tmp_path):
         verdicts_of(tmp_path)
 
 
+def test_launches_without_counters_are_named_in_the_order_of_the_claim(tmp_path):
+    folder = tmp_path / "results" / "local" / sets.KEY
+    path = folder / counters.EXPERIMENT / "artifacts" / f"{counters.EXPERIMENT}.json"
+    assert read_folder(tmp_path, THESIS) == 0
+    found = json.loads(path.read_text())
+    for name in ("rotating", "four-overlaps-phases"):
+        del found["points"][name]
+    path.write_text(json.dumps(found))
+    frame = sets.frame([sets.row()])
+    line = verdicts.table(tidy.ResultSet(sets.KEY, "local", folder, frame, tidy.tidy(frame)), ["H02"]).iloc[0]
+    assert "counters of rotating, four-overlaps-phases (" in line["reason"]
+
+
 def test_a_missing_file_is_named(tmp_path, capsys):
     some = {name: values for name, values in THESIS.items() if name != "flat-indexing"}
     assert read_folder(tmp_path, some) == 2

@@ -58,10 +58,11 @@ def counters(results: ResultSet, args: Arguments) -> Found:
     data = profiler.stored(results.folder)
     if data is None:
         return Found([], ["profiler counters of this machine (python3 -m experiments.compare.counters)"])
-    for name in {part[side] for part in args["parts"] for side in ("of", "to") if side in part}:
-        taken = data["points"].get(name, {})
-        if {key: taken.get(key) for key in WHAT} != {key: names["points"][name][key] for key in WHAT}:
-            return Found([], [f"profiler counters of {name} (python3 -m experiments.compare.counters)"])
+    launches = dict.fromkeys(part[side] for part in args["parts"] for side in ("of", "to") if side in part)
+    taken = {name: data["points"].get(name, {}) for name in launches}
+    absent = [name for name in launches if any(taken[name].get(key) != names["points"][name][key] for key in WHAT)]
+    if absent:
+        return Found([], [f"profiler counters of {', '.join(absent)} (python3 -m experiments.compare.counters)"])
     values = []
     for part in args["parts"]:
         number, base = (
