@@ -28,8 +28,8 @@
 // A smaller tile gives more blocks and more sums to add up. Several launches are the paper's way, not
 // an advantage: each of them waits for the one before it.
 //
-// Compiling takes one to five seconds for a point (kernel_cache.hpp keeps the code). Limits: those
-// of template_pearson_jit; 1024 launches in each pass.
+// Compiling takes about three seconds for a point (README.md); kernel_cache.hpp keeps the code.
+// Limits: those of template_pearson_jit; 1024 launches in each pass.
 #include <memory>
 
 #include "algorithms/template_matching/run_time/run_time_plan.hpp"
