@@ -76,7 +76,7 @@ XCORR_VARIANT({
              {"launches", {"one", "per_192_shifts"}},
              {"shifts_per_block", {"128", "192", "512"}}},
     .drops = {{"launches", "per_192_shifts", "shifts_per_block"}},
-    .scores = {ScoreKind::product, ScoreKind::zncc},
+    .scores = {ScoreKind::zncc},
     .results = {ResultKind::surface, ResultKind::peak},
     .emulated = false,
     .supports = supports,
