@@ -29,7 +29,8 @@
 // an advantage: each of them waits for the one before it.
 //
 // Compiling takes about three seconds for a point (README.md); kernel_cache.hpp keeps the code.
-// Limits: those of template_pearson_jit; 1024 launches in each pass.
+// Limits: those of template_pearson_jit, but no product, since the paper has scores alone; 1024
+// launches in each pass.
 #include <memory>
 
 #include "algorithms/template_matching/run_time/run_time_plan.hpp"
