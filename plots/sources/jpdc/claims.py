@@ -8,15 +8,14 @@ import pandas as pd
 from experiments.compare import counters as profiler
 from plots import tidy
 from plots.sources.jpdc.tables import table1
+from plots.tables import hosts
 from plots.tables.claims import measured
 from plots.tables.claims.rows import Rows
 from plots.tables.claims.values import UNDECIDED, Arguments, Found, Value, known, named
 from plots.tables.crossover import crossed
-from plots.tables.hosts import set_in
 from plots.tables.selection import Choice
 from plots.tidy import ResultSet
 from xcorr.errors import choose
-from xcorr.paths import RESULTS
 
 CLASS, ORDER = "later", 30
 ABOUT = "of the first paper and the thesis, found later, decided by measuring"
@@ -27,9 +26,8 @@ def cpu_crossing(results: ResultSet, args: Arguments) -> Found:
     """The matrix side from which the fastest variant on a GPU, with upload and download, is faster than the fastest on the
     CPU of the published set `cpu`, by log-log interpolation between `sizes`; a bound where they do not bracket it."""
     here = _fastest(results.points, args, transfers=True)
-    folders = [path / args["cpu"] for path in (results.folder.parent, RESULTS / "published")]
-    folder = next((path for path in folders if path.is_dir()), None)
-    there = {} if folder is None else _fastest(set_in(folder, folder.name, "published").points, args, transfers=False)
+    cpu = hosts.published(results, args["cpu"])
+    there = {} if cpu is None else _fastest(cpu.points, args, transfers=False)
     both = sorted(here.keys() & there.keys())
     if len(both) < 2:
         sides = {"times of a GPU with transfers": here, f"times of {args['cpu']}": there}

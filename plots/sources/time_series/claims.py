@@ -12,7 +12,7 @@ import pandas as pd
 from experiments.compare import fragments as fragment_dump
 from plots import real
 from plots.sources.time_series.tables import time_series
-from plots.tables import selection
+from plots.tables import hosts, selection
 from plots.tables.claims.values import Arguments, Found, Value, known, named, quotient
 from plots.tables.selection import of_side
 from plots.tidy import ResultSet
@@ -51,6 +51,17 @@ def _number(results: ResultSet, side: Mapping[str, Any], metric: str) -> float |
 def ratio(results: ResultSet, args: Arguments) -> Found:
     """`metric` of `of` over that of `to`."""
     return quotient(lambda side: _number(results, side, args.get("metric", "time")), describe, args)
+
+
+def over_cpu(results: ResultSet, args: Arguments) -> Found:
+    """`metric` of `of` in the published set `cpu` over that of `to` here."""
+    cpu, metric = hosts.published(results, args["cpu"]), args.get("metric", "time")
+    of = None if cpu is None else _number(cpu, args["of"], metric)
+    to = _number(results, args["to"], metric)
+    if of is None or to is None:
+        sides = ((of, f"{describe(args['of'])} in {args['cpu']}"), (to, describe(args["to"])))
+        return Found([], [what for number, what in sides if number is None])
+    return Found([known("", of / to)])
 
 
 def nominal_share(results: ResultSet, args: Arguments) -> Found:
@@ -112,4 +123,4 @@ def fragments(results: ResultSet, args: Arguments) -> Found:
     return Found([Value("; ".join(shown), word=", ".join(same) or "none")])
 
 
-COMPUTATIONS = named(ratio, nominal_share, best_value, lost, fragments)
+COMPUTATIONS = named(ratio, over_cpu, nominal_share, best_value, lost, fragments)
