@@ -69,8 +69,7 @@ def grid(
     per_row = count if rows_of > 1 or count <= 4 else (4 if count in (7, 8) else 3)
     rows = rows_of if rows_of > 1 else math.ceil(count / per_row)
     width = style.COLUMN_IN if per_row == 1 else style.PAGE_IN
-    # A legend of many lines needs less for each than the space that a short one has around it.
-    bottom = 0.53 + 0.155 * min(legend, 3) + 0.12 * max(0, legend - 3)
+    bottom = 0.53 + legend_in(legend)
     top, left, right = 0.27, 0.68, 0.14
     total = rows * height + (rows - 1) * gap + bottom + top
     figure = Figure(figsize=(width, total))
@@ -101,6 +100,11 @@ def legend_columns(labels: Sequence[str], width: float, handle: float = 0.52, ma
 def legend_lines(labels: Sequence[str], width: float) -> int:
     """Lines of a legend laid out by legend_columns."""
     return math.ceil(len(labels) / legend_columns(labels, width)) if labels else 0
+
+
+def legend_in(lines: int) -> float:
+    """Inches of a legend's lines. One of many lines needs less for each than the space that a short one has around it."""
+    return 0.155 * min(lines, 3) + 0.12 * max(0, lines - 3)
 
 
 def legend_below(figure: Figure, handles: Mapping[str, object], width: float, **more: Any) -> None:
@@ -184,9 +188,9 @@ def tick_text(unit: str) -> Formatter:
 def curve_axes(labels: Sequence[str]) -> tuple[Figure, Axes]:
     """A figure of one panel as wide as a page, with room for a legend of these curves below it."""
     legend = legend_lines(labels, style.PAGE_IN)
-    figure = Figure(figsize=(style.PAGE_IN, 2.6 + 0.14 * legend))
+    figure = Figure(figsize=(style.PAGE_IN, 2.6 + legend_in(legend)))
     axes = figure.subplots()
-    figure.subplots_adjust(left=0.11, right=0.98, top=0.97, bottom=(0.55 + 0.15 * legend) / figure.get_figheight())
+    figure.subplots_adjust(left=0.11, right=0.98, top=0.97, bottom=(0.55 + legend_in(legend)) / figure.get_figheight())
     return figure, axes
 
 

@@ -93,7 +93,10 @@ def test_a_set_without_rows_says_what_measures_them(tmp_path):
 
 def test_curves_have_a_line_a_contender(measured):
     drawn = {one.name: one for one in figure.draw(measured)}
-    for key in figure.data()["curves"]:
+    for key, spec in figure.data()["curves"].items():
+        if spec.get("host"):  # there is none
+            assert "its host's CPU" in drawn[f"autocorrelation_{key}"].reason
+            continue
         assert isinstance(drawn[f"autocorrelation_{key}"], Drawing), key
         lines = drawn[f"autocorrelation_{key}"].figure.axes[0].lines
         assert sum(line.get_linestyle() != "None" for line in lines) == 4
@@ -133,6 +136,22 @@ def test_speedups_are_over_the_simple_program(measured):
     own = found[found["radius"] == 100].set_index(["variant", "threads"])["speedup"]
     assert own["autocorr_simple", "1"] == 1 and own["autocorr_simd", "all"] == pytest.approx(100 / 6)
     assert own["line", ""] == pytest.approx(1e5 / 300)
+
+
+def test_the_hosts_cpu_stands_beside_its_gpu(tmp_path, monkeypatch):
+    gpu = loaded(tmp_path / "gpu", [timed("line", 2.0 * r, r, backend="cuda") for r in (10, 100)])
+    cpu = [timed("autocorr_simple", 1000.0 * r, r) for r in (10, 100)] + [timed("line", 9.0, 10)]
+    host = loaded(tmp_path / "cpu", cpu)
+    monkeypatch.setattr(figure.hosts, "host_of", lambda results: host if results is gpu else None)
+    both, sentence = figure.with_host(autocorrelation.points(gpu), gpu)
+    assert sorted(both["variant"]) == ["autocorr_simple", "autocorr_simple", "line", "line"], (
+        "the set's own line counts"
+    )
+    assert host.key in sentence
+    assert set(figure.with_speedup(both).set_index("variant")["speedup"]["line"]) == {500.0}
+    drawn = {one.name: one for one in figure.draw(gpu)}
+    assert len(drawn["autocorrelation_over_cpu"].figure.axes[0].lines) >= 2
+    assert isinstance(drawn["autocorrelation_speedup"], Omitted), "this set has no simple program"
 
 
 def stored(folder: Path, rows):

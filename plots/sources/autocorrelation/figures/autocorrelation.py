@@ -12,6 +12,7 @@ from plots import real, style
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _panels
 from plots.sources.autocorrelation.tables import autocorrelation
+from plots.tables import hosts
 from plots.tables.table import contender
 from plots.tidy import ResultSet, select
 
@@ -19,6 +20,7 @@ ORDER = 95
 TITLE = autocorrelation.TABLE.title
 SECTION = autocorrelation.TABLE.name
 MISSING = f"not measured in this set ({autocorrelation.TABLE.command})"
+NO_HOST = f"{MISSING}, or neither was its host's CPU (plots/machines.toml names its set)"
 LENGTHS_MISSING = "{} (python3 -m experiments.inputs.autocorrelation)"
 DASHES = {"1": "--", "all": "-", "": "-"}
 CHAIN = "chain"  # the previews' names begin with it
@@ -34,7 +36,11 @@ def data() -> dict[str, Any]:
 def draw(results: ResultSet) -> list[Result]:
     """The curves, then what real.AUTOCORRELATION made; Omitted with what measures it where there is nothing."""
     points = autocorrelation.points(results)
-    made = [_curves(points, key, spec) for key, spec in data()["curves"].items()]
+    both, beside = with_host(points, results)
+    made = [
+        _curves(both, key, spec, beside) if spec.get("host") else _curves(points, key, spec)
+        for key, spec in data()["curves"].items()
+    ]
     lengths = real.load(results.folder, real.AUTOCORRELATION)
     if isinstance(lengths, str):
         reason = LENGTHS_MISSING.format(lengths)
@@ -43,6 +49,17 @@ def draw(results: ResultSet) -> list[Result]:
             *(Omitted(f"{SECTION}_{name}", reason, SECTION) for name in ("chain", "c1d", "growth", "lengths")),
         ]
     return [*made, _chain(lengths), _c1d(lengths), _growth(lengths), _lengths(lengths)]
+
+
+def with_host(points: pd.DataFrame, results: ResultSet) -> tuple[pd.DataFrame, str]:
+    """The points of a GPU, and of its host's CPU those of variants that the set lacks, with a sentence of the caption about them. None
+    where either has none."""
+    host = hosts.host_of(results)
+    there = autocorrelation.points(host) if host and not points.empty else pd.DataFrame()
+    if host is None or there.empty:
+        return points.iloc[:0], ""
+    own = there[~there["variant"].isin(set(points["variant"]))]
+    return pd.concat([points, own], ignore_index=True), f" Variants of a CPU: set {host.key}, the host of this GPU."
 
 
 @lru_cache(maxsize=1)
@@ -77,13 +94,13 @@ def with_speedup(points: pd.DataFrame) -> pd.DataFrame:
     return points.iloc[:0].assign(speedup=[], baseline=[])
 
 
-def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
+def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any], beside: str = "") -> Result:
     name = f"{SECTION}_{key}"
     if not points.empty:
         points = select(points, **data()["image"])
         points = with_speedup(points) if spec["metric"] == "speedup" else points
     if points.empty or points["radius"].nunique() < 2:
-        return Omitted(name, MISSING, SECTION)
+        return Omitted(name, NO_HOST if spec.get("host") else MISSING, SECTION)
     points = points.assign(y=spec["scale"] * points[spec["metric"]]).sort_values("radius")
     curves = []
     for (variant, family, threads), own in points.groupby(["variant", "family", "threads"], sort=True):
@@ -97,6 +114,7 @@ def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
         name=name,
         title=f"{TITLE}: {spec['title']}",
         caption=f"{spec['caption']} Each variant has its fastest parameters at each point; dashed: one thread of a CPU."
+        + beside
         + HOLLOW * bool(paper),
         alt=f"Line chart: {spec['label'].lower()} against the largest shift; curves: {labels}.",
         figure=_panels.curve_chart(curves, ticks, "Largest shift R [pixels]", spec["label"], spec["unit"]),
