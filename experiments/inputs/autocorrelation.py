@@ -162,20 +162,23 @@ def growth(context: common.Context, size: Size, jobs: Sequence[Job]) -> list[dic
     return rows
 
 
-def chained(context: common.Context, size: Size) -> tuple[float, dict[str, np.ndarray], np.ndarray]:
+Chained = tuple[float, dict[str, np.ndarray], np.ndarray]
+
+
+def chained(context: common.Context, size: Size) -> Chained:
     """Wavelength of the scene of a camera's frames, the images after each step, and (dy, dx) that are left of each drift."""
     rng = np.random.default_rng([context.seed, 7])
     rows, cols = size.camera
     wavelength = min(rows, cols) / WAVES
     scene = autocorrelation.ring_image((rows + 2 * MARGIN, cols + 2 * MARGIN), wavelength, rng)
     frames, drift = preprocessing.frames_of(np.stack(SHOTS * [scene]), MARGIN, preprocessing.Camera(), rng)
-    found = preprocessing.movements(preprocessing.grey(frames), BLUR * wavelength)
-    return wavelength, preprocessing.chain(frames, BLUR * wavelength, BESIDE, CROP), found - drift
+    steps, moved = preprocessing.chain(frames, BLUR * wavelength, BESIDE, CROP)
+    return wavelength, steps, moved - drift
 
 
-def chain(context: common.Context, size: Size, job: Job) -> list[dict[str, Any]]:
-    """A row for each frame and step (in column `mean`); `known` is NaN for a frame whose drift was not found."""
-    wavelength, steps, lost = chained(context, size)
+def chain(context: common.Context, job: Job, made: Chained) -> list[dict[str, Any]]:
+    """A row for each frame and step (in column `mean`) of `chained`; `known` is NaN for a frame whose drift was not found."""
+    wavelength, steps, lost = made
     rows = []
     for step, images in steps.items():
         shape = (images.shape[1], images.shape[2])
@@ -205,15 +208,14 @@ def peers(context: common.Context, size: Size, jobs: Sequence[Job]) -> list[dict
     return [{"case": "loop", **facts[name], "seconds": seconds} for name, seconds in least.items()]
 
 
-def previews(context: common.Context, size: Size, job: Job) -> dict[str, np.ndarray]:
-    """C2D and C1D of one image, for a figure."""
+def previews(context: common.Context, size: Size, job: Job, steps: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """C2D and C1D of one image, and a frame of a camera after each of `steps`, for figures."""
     wavelength = min(FIGURE_WAVELENGTH, max(size.wavelengths))
     image = autocorrelation.ring_image(size.truth, wavelength, np.random.default_rng([context.seed, 3]))
     radius = min(FIGURE_RADIUS, radius_for(size.truth, wavelength))
     halves = half_planes(context, job, image[np.newaxis], radius)
     planes = {kind: autocorrelation.normalised(half[0]) for kind, half in halves.items()}
     curves = {kind: autocorrelation.azimuthal_average(plane) for kind, plane in planes.items()}
-    _, steps, _ = chained(context, size)
     return {
         **{f"chain {step}": images[-1] for step, images in steps.items()},
         "plane": planes["removed"].astype(np.float32),
@@ -245,17 +247,19 @@ def compute(context: common.Context) -> int:
         return 0
     size = SIZES[context.preset]
     first, jobs = choose(context, autocorrelation.problem_of(size.truth, 1, size.loop_radius))
+    camera = chained(context, size)
     rows = [
         *truth(context, size, first),
         *growth(context, size, jobs),
-        *chain(context, size, first),
+        *chain(context, first, camera),
         *peers(context, size, jobs),
     ]
     if mistakes := wrong(rows):
         print(f"error: {EXPERIMENT}: {len(mistakes)} wrong; {mistakes[0]}", file=sys.stderr)
         return 1
     facts = {"tolerance": TOLERANCE, "same_pixels": SAME_PIXELS, "prominence": autocorrelation.PROMINENCE}
-    return common.write_artifacts(context, TITLE, key, COLUMNS, rows, [], previews(context, size, first), facts, TABLE)
+    arrays = previews(context, size, first, camera[1])
+    return common.write_artifacts(context, TITLE, key, COLUMNS, rows, [], arrays, facts, TABLE)
 
 
 main = partial(common.run_main, EXPERIMENT, __doc__ or "", compute)

@@ -115,12 +115,16 @@ def contrasted(frame: Image, crop: int) -> NDArray[np.uint8]:
     return spread
 
 
-def chain(frames: NDArray[np.uint16], blur: float, offset: int, crop: int) -> dict[str, NDArray[np.uint8]]:
-    """Images (count, rows, cols) in 8 bits after each step, by the step's name, in order; the last one is the paper's image."""
+def chain(
+    frames: NDArray[np.uint16], blur: float, offset: int, crop: int
+) -> tuple[dict[str, NDArray[np.uint8]], NDArray[np.int64]]:
+    """Images (count, rows, cols) in 8 bits after each step, by the step's name, in order; the last one is the paper's image. And the
+    `movements` by which the frames were aligned."""
     seen = grey(frames)
-    steps = {"grey": seen, "aligned": aligned(seen, movements(seen, blur))}
+    moved = movements(seen, blur)
+    steps = {"grey": seen, "aligned": aligned(seen, moved)}
     steps["evenly lit"] = np.stack([evenly_lit(one, blur) for one in steps["aligned"]])
     steps["without dust"] = np.stack([without_dust(one, offset) for one in steps["evenly lit"]])
     found = {name: np.rint(255 * np.clip(images, 0, 1)).astype(np.uint8) for name, images in steps.items()}
     found["contrast"] = np.stack([contrasted(one, crop) for one in steps["without dust"]])
-    return found
+    return found, moved

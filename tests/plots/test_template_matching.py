@@ -125,6 +125,7 @@ def test_the_best_tile_is_that_of_the_shortest_time(tmp_path):
     assert heights[:2] == [round(900 / 135, 3), 10.0] and len(heights) == 2 + 6
     assert [text.get_text() for text in drawn.figure.legends[0].get_texts()][-1] == "paper: Tesla C1060"
     assert sum(not bar.get_fill() for bar in drawn.figure.axes[0].patches) == 6
+    assert template_matching.data()["paper"]["over"] in drawn.caption and "{" not in drawn.caption
 
 
 def passes_of(results):

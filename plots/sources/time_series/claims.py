@@ -56,12 +56,15 @@ def ratio(results: ResultSet, args: Arguments) -> Found:
 def over_cpu(results: ResultSet, args: Arguments) -> Found:
     """`metric` of `of` in the published set `cpu` over that of `to` here."""
     cpu, metric = hosts.published(results, args["cpu"]), args.get("metric", "time")
-    of = None if cpu is None else _number(cpu, args["of"], metric)
-    to = _number(results, args["to"], metric)
-    if of is None or to is None:
-        sides = ((of, f"{describe(args['of'])} in {args['cpu']}"), (to, describe(args["to"])))
-        return Found([], [what for number, what in sides if number is None])
-    return Found([known("", of / to)])
+
+    def number(side: Mapping[str, Any]) -> float | None:
+        where = cpu if side is args["of"] else results
+        return None if where is None else _number(where, side, metric)
+
+    def wanted(side: Mapping[str, Any]) -> str:
+        return f"{describe(side)} in {args['cpu']}" if side is args["of"] else describe(side)
+
+    return quotient(number, wanted, args)
 
 
 def nominal_share(results: ResultSet, args: Arguments) -> Found:

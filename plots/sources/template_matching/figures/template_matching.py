@@ -135,7 +135,7 @@ def _speedups(results: ResultSet) -> Result:
         title=f"{TITLE}: speed-up over the threaded CPU",
         caption=(
             f"Time of the fastest CPU variant with all threads over that of the paper's passes, {TEMPLATES} templates, of the tile with the shortest time: with "
-            "upload and download, and without. Plans are kept between frames and are in neither. Hollow: the paper, with transfers, over {table.data()['paper']['over']}."
+            f"upload and download, and without. Plans are kept between frames and are in neither. Hollow: the paper, with transfers, over {table.data()['paper']['over']}."
             + (f" Not measured: {', '.join(absent)}." if absent else "")
         ),
         alt=f"Bars of the speed-up of {', '.join(names)}: with transfers, without, and in the paper.",
