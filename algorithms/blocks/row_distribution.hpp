@@ -167,7 +167,9 @@ inline RowDistribution row_distribution(const PlanRequest& request) {
           params.has("rows_per_thread") ? params.get_int("rows_per_thread") : 0};
 }
 inline Support stripes_fit(const PlanRequest& request) {
-  const Support steps = steps_fit(request.problem);
+  // Parts of rows are sums of their own, which atomic additions join.
+  const Support steps = request.params.get("distribution") == "none" ? one_sum_fits(request)
+                                                                     : steps_fit(request.problem);
   return steps ? row_distribution(request).fits() : steps;
 }
 

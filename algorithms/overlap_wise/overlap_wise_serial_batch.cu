@@ -5,7 +5,9 @@
 //
 // n-to-m and n-to-mn spread one kernel per left matrix over eight streams. Events start the streams
 // after the caller's stream and join them with it (the artifact synchronises the device on the
-// host). Limits: at most 2^31 - 1 rows, columns and pairs.
+// host). Limits: at most 2^31 - 1 rows, columns and pairs; in float32 at most 2^19 products for an
+// output, which one register adds.
+#include "algorithms/blocks/overlap_geometry.hpp"
 #include "algorithms/blocks/pairs.hpp"
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/blocks/streams.hpp"
@@ -85,7 +87,7 @@ XCORR_VARIANT({
     .source = "section 3.2, baseline of section 5",
     .backend = Backend::cuda,
     .precisions = {Precision::fp32, Precision::fp64},
-    .supports = [](const PlanRequest& request) { return indices_fit(request.problem); },
+    .supports = device::one_sum_fits,
     .plan = plan_in_precision<SerialBatchPlan>,
 });
 

@@ -17,7 +17,8 @@
 //                   16-byte access to shared memory, and 24, 16 and 16 warps on an SM
 //   sums            tile 4x8 only. blocked adds sums of at most 380 products to compensated totals
 //                   (blocked_sums.hpp), so that the error does not grow with the number of
-//                   products. An infinite sum becomes NaN. A point does not name plain
+//                   products. An infinite sum becomes NaN. A point does not name plain, which takes
+//                   at most 2^19 products for an output
 //   pairs_per_warp  in n-to-m, 32 are 4 lefts x 8 rights, or more lefts where there are at most 4
 //                   rights. Low values make wider panels and more blocks, so that a problem with
 //                   few pairs also fills a GPU
@@ -102,6 +103,9 @@ XCORR_VARIANT({
               {"overlap_tile", "8x4", "sums"}},
     .supports =
         [](const PlanRequest& request) {
+          if (!request.params.has("sums")) {
+            if (const Support fit = one_sum_fits(request); !fit) return fit;
+          }
           return TilePlan::supports(request, kernel_for(request).shape, Panels::one);
         },
     .plan = make_plan<DirectPlan>,

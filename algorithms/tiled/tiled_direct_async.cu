@@ -132,6 +132,7 @@ class AsyncPlan final : public DevicePlan<float> {
 
 Support supports(const PlanRequest& request) {
   if (!async_copy::supported()) return no("asynchronous copies need compute capability 8.0");
+  if (const Support fit = one_sum_fits(request); !fit) return fit;
   return TilePlan::supports(request, kernel_of(kKernels, request).shape, Panels::sliding);
 }
 

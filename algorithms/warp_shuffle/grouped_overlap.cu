@@ -51,7 +51,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .axes = {warps_per_block_axis(), Overlaps::axis("overlaps_per_thread"),
              LeftRows::axis("left_rows")},
-    .supports = [](const PlanRequest& request) { return steps_fit(request.problem); },
+    .supports = one_sum_fits,
     .plan = plan,
 });
 

@@ -64,7 +64,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .forms = {Form::n_to_m},
     .axes = {warps_per_block_axis(), LeftMats::axis("left_mats"), RightMats::axis("right_mats")},
-    .supports = [](const PlanRequest& request) { return steps_fit(request.problem); },
+    .supports = one_sum_fits,
     .plan = plan,
 });
 

@@ -44,7 +44,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .forms = {Form::one_to_many, Form::n_to_mn, Form::n_to_m},
     .axes = {warps_per_block_axis(), RightMats::axis("right_mats"), streams_axis()},
-    .supports = [](const PlanRequest& request) { return streams_and_steps_fit(request); },
+    .supports = streams_and_sums_fit,
     .plan = plan,
 });
 

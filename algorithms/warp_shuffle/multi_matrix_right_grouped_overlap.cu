@@ -55,7 +55,7 @@ XCORR_VARIANT({
     .forms = {Form::one_to_many, Form::n_to_mn, Form::n_to_m},
     .axes = {warps_per_block_axis(), RightMats::axis("right_mats"),
              Overlaps::axis("overlaps_per_thread"), LeftRows::axis("left_rows"), streams_axis()},
-    .supports = [](const PlanRequest& request) { return streams_and_steps_fit(request); },
+    .supports = streams_and_sums_fit,
     .plan = plan,
 });
 

@@ -37,9 +37,9 @@ inline Support streams_fit(const PlanRequest& request) {
   return no("streams=" + request.params.get("streams") + " is for n-to-mn; else one_kernel");
 }
 
-inline Support streams_and_steps_fit(const PlanRequest& request) {
+inline Support streams_and_sums_fit(const PlanRequest& request) {
   const Support streams = streams_fit(request);
-  return streams ? steps_fit(request.problem) : streams;
+  return streams ? one_sum_fits(request) : streams;
 }
 
 // The work that a warp takes at once.

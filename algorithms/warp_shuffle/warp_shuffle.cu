@@ -41,7 +41,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .precisions = {Precision::fp32, Precision::fp64},
     .axes = {warps_per_block_axis()},
-    .supports = [](const PlanRequest& request) { return steps_fit(request.problem); },
+    .supports = one_sum_fits,
     .plan =
         [](const PlanRequest& request) {
           return with_scalar(request.precision,

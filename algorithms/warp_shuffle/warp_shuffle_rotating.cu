@@ -54,7 +54,7 @@ XCORR_VARIANT({
     .source = "section 4.1.1",
     .backend = Backend::cuda,
     .axes = {warps_per_block_axis()},
-    .supports = [](const PlanRequest& request) { return steps_fit(request.problem); },
+    .supports = one_sum_fits,
     .plan = plan,
 });
 

@@ -1,5 +1,6 @@
 // Sums of many products of one sign: those of `plain` points lose more than 3e-6 of the norms' product, those of
-// `blocked` points do not, however the products lie in rows and columns.
+// `blocked` points do not, however the products lie in rows and columns. Variants with one float32 sum for an output
+// refuse more products than such a sum holds.
 #include "tests/emulation/support.hpp"
 
 namespace xcorr::emulation {
@@ -57,6 +58,44 @@ TEST(LongSums, AreHeldByBlockedPoints) {
     }
   }
   if (!met) GTEST_SKIP() << "no unit of this program has blocked points";
+}
+
+// Asked only: no kernel runs.
+Support asked(const Variant& variant, const Params& point, const std::string& shape,
+              Precision precision = Precision::fp32) {
+  const std::string form = has(variant.forms, Form::one_to_one) ? "one-to-one" : "n-to-m";
+  const std::string fields = has(variant.results, ResultKind::surface) ? "" : "/result=peak";
+  const std::string id = form + "/" + shape + "/" + shape + "/1:1/sy:0..3,sx:-3..3" + fields;
+  return variant.supports({parse_problem(id), point, precision});
+}
+
+bool is_one_sum(const Variant& variant, const Params& point) {
+  const std::string id = short_id(variant);
+  if (id == "overlap_wise_serial_batch" || id == "tiled_direct_async" || id == "tiled_direct_peak")
+    return true;
+  if (id == "tiled_direct") return !point.has("sums");
+  if (variant.family != "warp_shuffle") return false;
+  return !point.has("distribution") || point.get("distribution") == "none";
+}
+
+TEST(LongSums, OfOneRegisterAreRefused) {
+  const char *const at_limit = "1024x512", *const longer = "1500x752";
+  for (const Variant& variant :
+       emulated([](const Variant& v) { return v.backend == Backend::cuda; })) {
+    for (const Params& point : emulated_points(variant)) {
+      const bool one_sum = is_one_sum(variant, point);
+      if (!one_sum && variant.family != "tiled") continue;
+      if (!asked(variant, point, at_limit)) continue;  // it takes no such shape at all
+      const Support support = asked(variant, point, longer);
+      EXPECT_EQ(static_cast<bool>(support), !one_sum) << variant.id << " " << point.canonical();
+      if (one_sum) {
+        EXPECT_EQ(support.reason.find("an output has 1128000 products"), 0u) << support.reason;
+      }
+      if (has(variant.precisions, Precision::fp64)) {
+        EXPECT_TRUE(asked(variant, point, longer, Precision::fp64)) << variant.id;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -165,6 +165,7 @@ XCORR_VARIANT({
                 ResultKind::sum},
     .supports =
         [](const PlanRequest& request) {
+          if (const Support fit = one_sum_fits(request); !fit) return fit;
           return RectanglePlan::supports(request, kernel_of(kKernels, request).shape);
         },
     .workspace_bytes = DirectPeakPlan::workspace_bytes,
