@@ -1,7 +1,7 @@
 // The vocabulary of CUDA kernels: this header (threads, warps, blocks, shared memory), launch.hpp
 // (launches and queries of the host), memory.hpp (ordered atomics, loads past the L1 cache,
-// asynchronous copies) and, for tensor cores, matrix.hpp. README.md says how a kernel is written in
-// it.
+// asynchronous copies), texture.hpp (matrices that are read through the texture units) and, for
+// tensor cores, matrix.hpp. README.md says how a kernel is written in it.
 //
 // Under nvcc every name is the intrinsic. With XCORR_EMULATE defined (only in tests: the path of
 // tests/emulation/vocabulary.hpp) the same names work under a host compiler, with one fiber per

@@ -11,7 +11,7 @@ from xcorr.paths import ROOT
 
 ALGORITHMS = ROOT / "algorithms"
 UNIT, HEADER = {".cpp", ".cu"}, {".hpp"}
-VOCABULARY = {f"algorithms/device/{name}.hpp" for name in ("cuda", "launch", "memory", "matrix")}
+VOCABULARY = {f"algorithms/device/{name}.hpp" for name in ("cuda", "launch", "memory", "matrix", "texture")}
 # Text that CUDA's run-time compiler gets alone, without the project's headers; its variant is not emulated.
 ALONE = {"algorithms/fft/cufft/callbacks.hpp", "algorithms/template_matching/run_time/run_time_text.hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)

@@ -1,5 +1,5 @@
 // The names of algorithms/device/{cuda, launch, memory, turns, votes, approximations}.hpp for a host compiler, and through
-// tests/emulation/matrix.hpp those of matrix.hpp; meanings are documented there. The namespaces of
+// tests/emulation/{matrix, texture}.hpp those of matrix.hpp and texture.hpp; meanings are documented there. The namespaces of
 // the algorithms lie in the inline namespace xcorr::emulated here (families.hpp.in), so that nothing
 // of an emulated unit has the name of a part of libxcorr.
 #pragma once
@@ -14,6 +14,7 @@
 #include "tests/emulation/emulation.hpp"
 #include "tests/emulation/matrix.hpp"
 #include "tests/emulation/sample.hpp"
+#include "tests/emulation/texture.hpp"
 
 #define __global__
 #define __grid_constant__

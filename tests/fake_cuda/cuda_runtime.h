@@ -1,7 +1,9 @@
 // A CUDA runtime without a device: it notes what it is asked for, and answers what a test wants. It
-// has what the launching pages of algorithms/device/ use, for a host compiler.
+// has what launch.hpp and texture.hpp of algorithms/device/ use, for a host compiler.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -48,6 +50,48 @@ struct cudaLaunchConfig_t {
   unsigned numAttrs;
 };
 
+enum cudaResourceType { cudaResourceTypeLinear, cudaResourceTypePitch2D };
+enum cudaTextureAddressMode {
+  cudaAddressModeWrap,
+  cudaAddressModeClamp,
+  cudaAddressModeBorder = 3
+};
+enum cudaTextureFilterMode { cudaFilterModePoint, cudaFilterModeLinear };
+enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat };
+enum cudaMemcpyKind { cudaMemcpyDeviceToDevice = 3 };
+using cudaTextureObject_t = unsigned long long;
+struct cudaChannelFormatDesc {
+  std::size_t bytes;
+};
+struct cudaResourceDesc {
+  cudaResourceType resType;
+  struct {
+    struct {
+      void* devPtr;
+      cudaChannelFormatDesc desc;
+      std::size_t width, height, pitchInBytes;
+    } pitch2D;
+  } res;
+};
+struct cudaTextureDesc {
+  cudaTextureAddressMode addressMode[3];
+  cudaTextureFilterMode filterMode;
+  cudaTextureReadMode readMode;
+  int normalizedCoords;
+};
+struct cudaResourceViewDesc;
+struct FakeTexture {
+  cudaResourceDesc resource;
+  cudaTextureDesc reading;
+};
+struct FakeCopy {
+  void* to;
+  std::size_t to_pitch;
+  const void* from;
+  std::size_t from_pitch, row_bytes, rows;
+  cudaStream_t stream;
+};
+
 // The state of the fake and what it was asked for.
 struct FakeCuda {
   int device = 0, capability = 9, mps = 0;
@@ -56,6 +100,9 @@ struct FakeCuda {
   // "ordinary", "dependent", "cooperative", "cluster 8", "limit 65536", "wait"
   std::vector<std::string> asked;
   std::map<std::pair<const void*, int>, std::size_t> limits;
+  // As CUDA, each device numbers its textures from 1.
+  std::map<std::pair<int, cudaTextureObject_t>, FakeTexture> textures;
+  std::vector<FakeCopy> copies;
 
   static FakeCuda& state() {
     static FakeCuda fake;
@@ -143,3 +190,40 @@ inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) 
   return cudaSuccess;
 }
 inline cudaError_t cudaMemsetAsync(void*, int, std::size_t, cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaSetDevice(int device) {
+  FakeCuda::state().device = device;
+  return cudaSuccess;
+}
+template <typename T>
+cudaChannelFormatDesc cudaCreateChannelDesc() {
+  return {sizeof(T)};
+}
+// As CUDA: memory that starts at no multiple of 512 bytes is refused.
+inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture,
+                                           const cudaResourceDesc* resource,
+                                           const cudaTextureDesc* reading,
+                                           const cudaResourceViewDesc*) {
+  FakeCuda& fake = FakeCuda::state();
+  if (reinterpret_cast<std::uintptr_t>(resource->res.pitch2D.devPtr) % 512 != 0) {
+    return fake.answer(cudaErrorInvalidValue);
+  }
+  *texture = 1;
+  while (fake.textures.count({fake.device, *texture}) != 0) ++*texture;
+  fake.textures[{fake.device, *texture}] = {*resource, *reading};
+  return cudaSuccess;
+}
+inline cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
+  FakeCuda& fake = FakeCuda::state();
+  return fake.answer(fake.textures.erase({fake.device, texture}) == 1 ? cudaSuccess
+                                                                      : cudaErrorInvalidValue);
+}
+inline cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
+                                     std::size_t from_pitch, std::size_t row_bytes,
+                                     std::size_t rows, cudaMemcpyKind, cudaStream_t stream) {
+  FakeCuda::state().copies.push_back({to, to_pitch, from, from_pitch, row_bytes, rows, stream});
+  return cudaSuccess;
+}
+template <typename T>
+T tex2D(cudaTextureObject_t, float x, float y) {
+  return 1000 * y + x;
+}

@@ -14,7 +14,7 @@ from tests.mutants.mutants import Mistake
 EMULATION = "tests/emulation/emulation-tests"
 KERNELS = "tests/emulation/libemulation-kernels.a.p"
 CONFORMANCE = "tests/conformance/conformance"
-SUITES = "*Conformance*:*Detection*:Fields.*:*Templates*:*EndedCalls*:*LineKernel.*:TileKernel.*:Halves.*:*Peaks*:Ring.*:Windows.*:UnequalSides.*:LongSums.*"
+SUITES = "*Conformance*:*Detection*:Fields.*:*Templates*:*EndedCalls*:*LineKernel.*:TileKernel.*:SimpleTexture.*:Halves.*:*Peaks*:Ring.*:Windows.*:UnequalSides.*:LongSums.*"
 # Units that are not emulated as a whole, since they call libraries or compile while they run: the test that has their
 # kernels, and its suites.
 KERNEL_TESTS = {

@@ -119,6 +119,7 @@ def test_the_pairs_of_the_papers_kernels_are_there():
         ("multi_matrix_right_smaller_last_group", "multi_matrix_right"),
         ("multi_matrix_both_dynamic_indexing", "multi_matrix_both_static_indexing"),
         ("multi_matrix_both_static_indexing", "multi_matrix_both"),
+        ("autocorr_cuda_simple_texture", "autocorr_cuda_simple"),
         ("autocorr_cuda_whole_lines", "autocorr_cuda_line"),
     }
     for one in steps.steps():
