@@ -6,8 +6,11 @@
 // SIMD: vector types of GCC and Clang, compiled once per instruction set (AVX-512, AVX2 + FMA, and
 // the baseline of the architecture: SSE2, NEON) and chosen at run time.
 //
-// Threads divide the rows of shifts. The paper's text has one thread, and in addition OpenMP over
-// images. The order of the additions of an output is the same for any number of threads.
+// Parameter threads: `1` is the paper's program of its figures. `all` divides the rows of shifts of
+// all images, so that one image has work for every thread. A number of threads has threads_over too:
+// with `images` each thread analyses other images, which is the paper's OpenMP program (section
+// 2.2); with `rows_of_shifts` the division is that of `all`. The order of the additions of an output
+// is the same for any number of threads and either division.
 // Limits: two loads per product, so that the load units limit the time; cpu_row_streaming keeps
 // blocks of outputs in registers.
 #include <algorithm>
@@ -19,6 +22,7 @@ namespace xcorr::autocorrelation {
 namespace {
 
 constexpr int kSums = 4;
+const std::string kAll = "all", kImages = "images";
 
 template <int kBytes>
 [[gnu::always_inline]] inline float sum_in_lanes(const float* a, const float* b, Index count) {
@@ -65,16 +69,43 @@ SumOfProducts fastest_sum() {
   return sum_baseline;
 }
 
+int thread_count(const Params& params) {
+  return params.get("threads") == kAll ? omp_get_max_threads() : params.get_int("threads");
+}
+
+bool divides_images(const Params& params) {
+  return params.has("threads_over") && params.get("threads_over") == kImages;
+}
+
+// More threads than OpenMP has would wait for each other. Images of which there is one cannot be
+// divided.
+Support supports(const PlanRequest& request) {
+  const int threads = thread_count(request.params), available = omp_get_max_threads();
+  if (threads > available) {
+    return no("threads=" + std::to_string(threads) + ": OpenMP has " + std::to_string(available) +
+              " threads here; take threads=all");
+  }
+  if (divides_images(request.params) && request.problem.pairs() == 1) {
+    return no("threads_over=images: the problem has one image; take threads_over=rows_of_shifts");
+  }
+  return yes();
+}
+
 XCORR_VARIANT({
-    .summary = "Autocorrelation: adjacent lines innermost by SIMD, on one or all cores",
+    .summary = "Autocorrelation: adjacent lines innermost by SIMD, on one or more cores",
     .parent = "autocorr_reordered",
-    .source = "ISS paper, section 4.2",
+    .source = "ISS paper, sections 2.2 and 4.2",
     .forms = {Form::one_to_one, Form::n_to_mn},
-    .axes = {{"threads", {"1", "all"}}},
+    .axes = {{"threads", {"1", kAll, "2", "4", "8", "16", "32", "64"}},
+             {"threads_over", {"rows_of_shifts", kImages}}},
+    .drops = {{"threads", "1", "threads_over"}, {"threads", kAll, "threads_over"}},
     .same_only = true,
+    .supports = supports,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      const int threads = request.params.get("threads") == "1" ? 1 : omp_get_max_threads();
-      return std::make_unique<LineLoopsPlan>(request, fastest_sum(), threads);
+      const auto over =
+          divides_images(request.params) ? ThreadsOver::images : ThreadsOver::rows_of_shifts;
+      return std::make_unique<LineLoopsPlan>(request, fastest_sum(), thread_count(request.params),
+                                             over);
     },
 });
 

@@ -39,7 +39,7 @@ def fields_text(text: str) -> str:
 
 
 def threads_of(backend: str, params: str) -> str:
-    """`1` or `all` of a point on a CPU; empty of one on a GPU."""
+    """A number or `all` of a point on a CPU; empty of one on a GPU."""
     return assignments(params).get("threads", "1") if backend == "cpu" else ""
 
 

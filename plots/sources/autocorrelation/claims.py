@@ -2,7 +2,7 @@
 
 A side names points of the image of the experiment `autocorrelation`: `variants` (default: any), `params` (values that
 parameters must have), `threads` (`1` or `all`, of a CPU), `radius`, `plane` (default: half), `image` (rows x columns,
-default 1500x750). Of them the fastest counts. What a set of a GPU has no points of is taken from the set of its host's CPU.
+default 1500x750), `images` (how many, default 1). Of them the fastest counts. What a set of a GPU has no points of is taken from the set of its host's CPU.
 """
 
 from collections.abc import Mapping
@@ -32,16 +32,17 @@ def points(results: ResultSet, side: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _own_points(results: ResultSet, side: Mapping[str, Any]) -> pd.DataFrame:
-    image = {"size": side.get("image", "1500x750"), "lefts": 1, "radius": side["radius"]}
+    image = {"size": side.get("image", "1500x750"), "lefts": side.get("images", 1), "radius": side["radius"]}
     found = select(autocorrelation.every_point(results), plane=side.get("plane", autocorrelation.HALF), **image)
-    found = of_side(found, side, ("radius", "plane", "image"))
+    found = of_side(found, side, ("radius", "plane", "image", "images"))
     return found.sort_values("time_us", kind="stable") if len(found) else found
 
 
 def describe(side: Mapping[str, Any]) -> str:
     """What rows a side needs, in words."""
     plane = " of the whole plane" if side.get("plane") == autocorrelation.WHOLE else ""
-    return f"{selection.describe(side, 'a variant')} at {side.get('image', '1500x750')}, R = {side['radius']}{plane}"
+    count = f"{side['images']} images of " if "images" in side else ""
+    return f"{selection.describe(side, 'a variant')} at {count}{side.get('image', '1500x750')}, R = {side['radius']}{plane}"
 
 
 def _number(results: ResultSet, side: Mapping[str, Any], metric: str) -> float | None:

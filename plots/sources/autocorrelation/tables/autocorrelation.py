@@ -22,6 +22,7 @@ ERRORS = (
 NO_ERRORS = "R_max was not compared with images of known length in this set. `python3 -m experiments.inputs.autocorrelation` does that."
 HALF, WHOLE = "half", "whole"  # planes
 WINDOW = re.compile(r"sy:(?P<low>-?\d+)\.\.(?P<sy>\d+),sx:-(?P<sx>\d+)\.\.(?P<right>\d+)")
+SHOWN_THREADS = ("", "1", "all")  # of a GPU, and of a CPU; the figure of threads has the others
 COLUMNS = [*PROBLEM, "plane", "radius", "variant", "threads", "params", "time_us", "total_us", "frames_per_s", "tflops"]
 
 
@@ -55,11 +56,12 @@ def every_point(results: ResultSet) -> pd.DataFrame:
 
 
 def points(results: ResultSet) -> pd.DataFrame:
-    """The fastest of every_point of each variant and number of threads on each problem. `total_us` and `frames_per_s` are of the parameters with
+    """The fastest of every_point of each variant with one thread and with all on each problem. `total_us` and `frames_per_s` are of the parameters with
     the shortest total time: those with the shortest time may take long to plan."""
     found = every_point(results)
     if found.empty:
         return found
+    found = found[found["threads"].isin(SHOWN_THREADS)]
     by = [*PROBLEM, "variant", "threads"]
     of_problem = found.groupby(by, dropna=False)
     found = found.assign(
