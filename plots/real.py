@@ -15,12 +15,13 @@ from xcorr.errors import UserError
 from xcorr.files import MOST_BYTES, limited, load_json
 
 EBSD, PHOTO, SEISMIC = "real-ebsd", "real-photo", "real-seismic"  # the experiments
-AMPLITUDES, AUTOCORRELATION = "series-amplitudes", "image-autocorrelation"
+AMPLITUDES, WAVEFORMS, AUTOCORRELATION = "series-amplitudes", "series-waveforms", "image-autocorrelation"
 VELOCIMETRY, TRACKING = "particle-velocimetry", "template-tracking"
 # What the rows are called where they are no displacements.
 TABLES = {
     SEISMIC: "detections",
     AMPLITUDES: "errors",
+    WAVEFORMS: "errors",
     AUTOCORRELATION: "lengths",
     VELOCIMETRY: "fields",
     TRACKING: "places",

@@ -31,13 +31,18 @@ def request_of(preset: str) -> Problem:
     return Problem("n-to-m", (1, SAMPLES), (1, SAMPLES + SHIFTS[preset] - 1), TEMPLATES, 1, "valid")
 
 
+def stretch_norms(right: np.ndarray, samples: int) -> np.ndarray:
+    """Norm of each stretch of `samples` samples of a signal, by its first sample; float64."""
+    squares = uniform_filter1d(right.astype(np.float64) ** 2, samples, mode="constant")
+    norms: np.ndarray = np.sqrt(samples * squares[samples // 2 :][: right.size - samples + 1])
+    return norms
+
+
 def normalised_errors(out: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Error of each output against float64, divided by the norms (templates x shifts). `left`: templates x samples;
     `right`: the signal. Infinite where an output is not finite."""
     left, right = left.astype(np.float64), right.astype(np.float64)
-    samples = left.shape[1]
-    squares = uniform_filter1d(right**2, samples, mode="constant")[samples // 2 :][: out.shape[1]]
-    stretches = np.sqrt(samples * squares)
+    stretches = stretch_norms(right, left.shape[1])
     errors = np.empty(out.shape)
     for found, template, line in zip(out, left, errors):
         truth = oaconvolve(right, template[::-1], "valid")

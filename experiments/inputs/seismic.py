@@ -75,13 +75,13 @@ class Case:
         return Problem("n-to-m", tuple(shape), right, count, 1, "valid", score="zncc", result=result)
 
 
-def make_case(quiet: np.ndarray, event: np.ndarray, size: Size, seed: int) -> Case:
-    """The case of one component of noise and three components of an earthquake, both at RATE_HZ."""
+def make_case(quiet: np.ndarray, event: np.ndarray, size: Size, seed: int, channels: int = CHANNELS) -> Case:
+    """The case of one component of noise and the first `channels` components of an earthquake, both at RATE_HZ."""
     rng = np.random.default_rng([seed, 17])
     edge = 1000  # samples at both ends that the filter distorts
     noise = matched_filter.band_pass(quiet, RATE_HZ)[edge:-edge]
-    signal = matched_filter.stretched(noise, CHANNELS, size.signal, rng)
-    whole = matched_filter.band_pass(event, RATE_HZ)[:, slice(*EVENT)]
+    signal = matched_filter.stretched(noise, channels, size.signal, rng)
+    whole = matched_filter.band_pass(event, RATE_HZ)[:channels, slice(*EVENT)]
     length = whole.shape[1]
     offsets = np.linspace(0, length - SAMPLES, size.templates).astype(int)
     cut = np.stack([whole[:, at : at + SAMPLES] for at in offsets])

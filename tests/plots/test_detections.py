@@ -55,7 +55,7 @@ def test_a_set_without_any_says_what_is_missing(tmp_path):
     (omitted,) = detection.draw(results)
     assert isinstance(omitted, Omitted) and "inputs.seismic" in omitted.reason
     chapter = sets.chapter(results, "time_series")
-    assert len(chapter["notes"]) == 4 and all("in this set" in one for one in chapter["notes"])
+    assert len(chapter["notes"]) == 5 and all("in this set" in one for one in chapter["notes"])
 
 
 def test_planted_earthquakes_have_a_table_and_a_figure(tmp_path, day):

@@ -107,6 +107,21 @@ def lost(results: ResultSet, args: Arguments) -> Found:
     return Found([Value(f"lost {' and '.join(counts)}", word=" / ".join(words))])
 
 
+def waveform_ratio(results: ResultSet, args: Arguments) -> Found:
+    """ERR on real waveforms of `of` over that of `to` (series-waveforms); of several variants or precisions, the smallest. A side may name
+    `precision`, `variants` and `without` only."""
+    data = real.load(results.folder, real.WAVEFORMS)
+    if isinstance(data, str):
+        return Found([], [f"{data} (python3 -m experiments.inputs.waveforms)"])
+    rows = data.rows[data.rows["input"] == "waveforms"]
+
+    def number(side: Mapping[str, Any]) -> float | None:
+        found = of_side(rows, side)
+        return None if found.empty else float(found["error"].min())
+
+    return quotient(number, describe, args)
+
+
 def fragments(results: ResultSet, args: Arguments) -> Found:
     """Which of the matrices have the elements that `printed` gives (matrix -> elements of lane 0) in the registers of lane
     0, joined by `, `. `by_columns` names the matrices whose elements are counted column by column."""
@@ -126,4 +141,4 @@ def fragments(results: ResultSet, args: Arguments) -> Found:
     return Found([Value("; ".join(shown), word=", ".join(same) or "none")])
 
 
-COMPUTATIONS = named(ratio, over_cpu, nominal_share, best_value, lost, fragments)
+COMPUTATIONS = named(ratio, over_cpu, nominal_share, best_value, lost, waveform_ratio, fragments)
