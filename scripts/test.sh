@@ -9,6 +9,7 @@
 #   --gpu-arch LIST as scripts/build.sh has it
 #   --extended      after the usual tests the steps that take minutes. A failed step stops none of those after it:
 #                     fuzz                     random requests of the C API and random .npy files, under the sanitizers
+#                     thread_sanitizer         threads through the C API, built once more under the thread sanitizer
 #                     clang_tidy               what clang-tidy finds in harness/ and the CPU variants
 #                     host_symbols             the library and the CPU variants define each name once
 #   --exhaustive    after these the steps that take hours:
@@ -30,7 +31,7 @@ scripts=$(dirname "${BASH_SOURCE[0]}")
 source "$scripts/env.sh"
 
 # A new step: its function step_NAME below, its name here, its line in the help above.
-extended_steps=(fuzz clang_tidy host_symbols)
+extended_steps=(fuzz thread_sanitizer clang_tidy host_symbols)
 all_steps=("${extended_steps[@]}" random_problems random_properties random_problems_on_gpu compile_time_points mutants architectures one_definition peers)
 
 # Runs in a subshell without set -e: commands of a step are joined by &&, so that the first failure is its exit code.
@@ -43,6 +44,11 @@ leave_out() {
 step_fuzz() {
   "$NINJA" -C "$XCORR_BUILD" tests/fuzz/libxcorr-sanitized.so &&
     XCORR_REQUIRE_BUILD=1 run_python -m pytest -m exhaustive tests/fuzz
+}
+
+step_thread_sanitizer() {
+  "$NINJA" -C "$XCORR_BUILD" tests/stress/stress-thread-sanitizer &&
+    "$XCORR_MESON" test -C "$XCORR_BUILD" --no-rebuild --print-errorlogs --suite thread_sanitizer
 }
 
 step_clang_tidy() { "$scripts/format.sh" --tidy; }

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from stub_tree import StubTree, one_error
 
-EXTENDED = ["fuzz", "clang_tidy", "host_symbols"]
+EXTENDED = ["fuzz", "thread_sanitizer", "clang_tidy", "host_symbols"]
 STEPS = [
     *EXTENDED,
     "random_problems",
@@ -58,6 +58,7 @@ def test_every_step_runs_after_the_usual_tests(logged):
         f"meson test -C {logged.build} --no-rebuild --print-errorlogs",
         "python -m pytest -n 3 --dist loadfile -m not exhaustive",
         "python -m pytest -m exhaustive tests/fuzz",
+        f"meson test -C {logged.build} --no-rebuild --print-errorlogs --suite thread_sanitizer",
         "format.sh --tidy",
         "python -m pytest -m exhaustive tests/test_one_definition.py -k host_code",
         "conformance --device cpu --random 2000 --seed 7",
@@ -78,9 +79,10 @@ def test_the_second_tier_is_the_usual_tests_and_its_steps(logged):
     done = logged.call("scripts/test.sh", "--extended")
     assert done.returncode == 0, done.stderr
     assert ends(done.stdout) == dict.fromkeys([*USUAL, *EXTENDED], "passed")
-    assert "[extended 1/3] fuzz\n" in done.stdout
-    assert calls(logged).splitlines()[-3:] == [
+    assert "[extended 1/4] fuzz\n" in done.stdout
+    assert calls(logged).splitlines()[-4:] == [
         "python -m pytest -m exhaustive tests/fuzz",
+        f"meson test -C {logged.build} --no-rebuild --print-errorlogs --suite thread_sanitizer",
         "format.sh --tidy",
         "python -m pytest -m exhaustive tests/test_one_definition.py -k host_code",
     ]
@@ -96,6 +98,7 @@ def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
     broken = {
         "format": ("format.sh", logged.root / "scripts", "--check"),
         "fuzz": ("python", logged.bin, "tests/fuzz"),
+        "thread_sanitizer": ("meson", logged.bin, "--suite thread_sanitizer"),
         "clang_tidy": ("format.sh", logged.root / "scripts", "--tidy"),
         "compile_time_points": ("build.sh", logged.root / "scripts", "--emulation-points"),
         "C++ suites": ("meson", logged.bin, "print-errorlogs"),
@@ -117,8 +120,8 @@ def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
     assert done.returncode == 1
     assert one_error(done).startswith("error: tests: ")
     expected = dict.fromkeys([*USUAL, *STEPS], "passed") | {bad: "FAILED, exit code 3"}
-    if bad == "C++ suites":  # Meson runs those of the other build folder too
-        expected["compile_time_points"] = "FAILED, exit code 3"
+    if bad == "C++ suites":  # Meson runs these too
+        expected |= dict.fromkeys(["compile_time_points", "thread_sanitizer"], "FAILED, exit code 3")
     assert ends(done.stdout) == expected
 
 
