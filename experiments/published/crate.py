@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from xcorr.errors import UserError
 from xcorr.files import load_toml
@@ -67,9 +68,9 @@ def metadata(root: Path, subject: Subject, parts: list[Part]) -> bytes:
         return crate.add(rocrate.ContextEntity(crate, place, properties={"@type": kind, **more}))
 
     crate.license = context(f"https://spdx.org/licenses/{cited['license']}", "CreativeWork", name=cited["license"])
-    top["author"] = [context(f"#{one['name']}", "Organization", name=one["name"]) for one in cited["authors"]]
+    top["author"] = [context(_local(one["name"]), "Organization", name=one["name"]) for one in cited["authors"]]
     for reference in cited["references"]:
-        authors = [context(f"#{name}", "Person", name=name) for name in map(_name, reference["authors"])]
+        authors = [context(_local(name), "Person", name=name) for name in map(_name, reference["authors"])]
         place = f"https://doi.org/{reference['doi']}" if "doi" in reference else reference.get("url")
         more = {"datePublished": str(reference["year"])} if "year" in reference else {}
         kind = TYPES.get(reference["type"], "ScholarlyArticle")
@@ -93,6 +94,11 @@ def metadata(root: Path, subject: Subject, parts: list[Part]) -> bytes:
                 folder.append_to("hasPart", file)
     crate.add_file(dest_path=SUMS, properties={"name": "SHA-256 of every file", "encodingFormat": "text/plain"})
     return (json.dumps(crate.metadata.generate(), indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def _local(name: str) -> str:
+    """The id of who has no page: a name within the description."""
+    return f"#{quote(name)}"
 
 
 def _name(author: dict[str, str]) -> str:
