@@ -23,5 +23,5 @@ def encode(drawing: Drawing) -> dict[str, bytes]:
         with style.context(drawing.name):
             drawing.figure.savefig(data, format=extension, **options)
         files[extension] = data.getvalue()
-    files["svg"] = compact(files["svg"].decode("utf-8")).encode("utf-8")
+    files["svg"] = compact(files["svg"].decode("utf-8"), drawing.title, drawing.alt).encode("utf-8")
     return files

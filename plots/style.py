@@ -16,6 +16,7 @@ from matplotlib.colors import to_hex, to_rgb
 
 COLUMN_IN = 3.4
 PAGE_IN = 7.0
+SMALLEST = 6.0  # points, of any text in a figure: 8 pixels of a screen at the figure's natural size
 
 RC = {
     "font.family": "DejaVu Sans",

@@ -1,7 +1,8 @@
 """A smaller SVG that shows the same: matplotlib's text without what a reader of the picture does not need.
 
 Coordinates have two decimals (a hundredth of a point), styles that repeat are classes, ids that nothing refers to and
-groups without attributes are gone. Text stays text, in the first of FAMILIES that the reader's machine has.
+groups without attributes are gone. Text stays text, in the first of FAMILIES that the reader's machine has. The picture
+has a title and a description, which programs read aloud to those who cannot see it.
 """
 
 import base64
@@ -23,8 +24,8 @@ FONT = re.compile(r"font:(?:(\d+|bold) )?([\d.]+px) ([^;]+)")
 LONG = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
 
 
-def compact(text: str) -> str:
-    """The SVG of `text`, smaller; the same text gives the same result."""
+def compact(text: str, title: str, description: str) -> str:
+    """The SVG of `text`, smaller, with a title and a description; the same texts give the same result."""
     root = ElementTree.fromstring(text)
     for style in list(root.iter(f"{{{SVG}}}style")):
         style.text = "*{stroke-linejoin:round;stroke-linecap:butt}"
@@ -36,6 +37,11 @@ def compact(text: str) -> str:
     rules = "".join(f".{name}{{{rule}}}" for rule, name in classes.items())
     sheet = next(root.iter(f"{{{SVG}}}style"))
     sheet.text = f"{sheet.text}{rules}"
+    root.set("role", "img")
+    for place, (tag, said) in enumerate((("title", title), ("desc", description))):
+        element = ElementTree.Element(f"{{{SVG}}}{tag}")
+        element.text = said
+        root.insert(place, element)
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", XLINK)
     return ElementTree.tostring(root, encoding="unicode") + "\n"

@@ -13,9 +13,9 @@ from plots import style
 from plots.figures import _panels
 from plots.tidy import form_order
 
-TITLE_IN, LABEL_IN, BOTTOM_IN, CHAR_IN = 0.38, 0.115, 0.08, 0.0435
+TITLE_IN, LABEL_IN, BOTTOM_IN, CHAR_IN = 0.38, 0.115, 0.08, 0.0466
 TICK_CHAR_IN = 0.06  # a letter of a column's label
-FONT = 5.6
+FONT = style.SMALLEST
 NEUTRAL = 0.02  # a factor this close to 1 has no colour
 SLOWER, FASTER = style.HUES["vermillion"], style.HUES["blue"]
 

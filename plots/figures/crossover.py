@@ -12,7 +12,7 @@ from plots.tidy import USUAL, ResultSet, select
 
 ORDER = 60
 TITLE = "Crossover map"
-ROW_IN = 0.48  # five lines of text
+ROW_IN = 0.52  # five lines of text
 SUFFIXES = {"compute": "", "compute + plan": "_plan"}
 
 

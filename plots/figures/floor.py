@@ -15,7 +15,7 @@ from plots.tidy import PROBLEM, USUAL, ResultSet, passed
 
 ORDER = 62
 TITLE = "Distance to the floor"
-ROW_IN = 0.34
+ROW_IN = 0.36
 DEEPEST = 12.0  # a factor from which on the colour deepens no more
 BOUNDS = {"launch": "launch", "memory": "memory", "direct": "direct", "fft": "FFT", "exchange": "exchange"}
 

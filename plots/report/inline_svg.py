@@ -11,6 +11,8 @@ def inline(svg: str, name: str, label: str) -> str:
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
     body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.DOTALL)
+    # Those of the file alone: in a page `label` says what the caption beside the figure does not.
+    body = re.sub(r"<(title|desc)>.*?</\1>\s*", "", body, flags=re.DOTALL)
     prefix = re.sub(r"[^A-Za-z0-9_-]", "-", name)
     seen: dict[str, int] = {}
 
@@ -32,7 +34,7 @@ def inline(svg: str, name: str, label: str) -> str:
     )
     head, rest = body.split(">", 1)
     width = re.search(r'\bwidth="([\d.]+)pt"', head)
-    head = re.sub(r'\s(width|height)="[^"]*"', "", head)
+    head = re.sub(r'\s(width|height|role)="[^"]*"', "", head)
     text = html.escape(label, quote=True)
     size = f' style="max-width:{float(width.group(1)) / 72 * 1.45:.2f}in"' if width else ""
     title = f"<title>{html.escape(label, quote=False)}</title>"

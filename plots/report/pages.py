@@ -8,6 +8,7 @@ A block lies between `<!-- generated:NAME arguments -->` and `<!-- /generated --
   best_table [key]       the fastest variant of every problem, in both accountings
   claims [key]           every claim of the paper with its verdict
   steps [key]            what each step of ours brought
+  claim_commands         which command measures what decides a claim
   variants               every variant, from `xcorr-bench --list=json`
 A key names a published set; without one the first set is taken.
 """
@@ -27,6 +28,7 @@ import pandas as pd
 from experiments.compare.markdown import cell
 from experiments.driver import store
 from plots import tidy
+from plots.report import claim_commands
 from plots.report.page import run_lines
 from plots.sets import available
 from plots.tables import best_table, beyond, steps, summary
@@ -37,7 +39,7 @@ from xcorr.errors import Parser, UserError, command, nearest
 from xcorr.files import resolved
 from xcorr.paths import ROOT
 
-PAGES = ("README.md", "docs/best.md", "docs/claims.md", "docs/variants.md")
+PAGES = ("README.md", "docs/best.md", "docs/claims.md", "docs/variants.md", "docs/artifact.md")
 BLOCK = re.compile(
     r"(?P<open><!-- generated:(?P<name>[\w-]+)(?P<arguments>[^>\n]*?) ?-->\n)"
     r"(?P<body>.*?)(?P<close><!-- /generated -->)",
@@ -203,6 +205,7 @@ WRITERS: dict[str, Callable[[Content, Sequence[str]], str]] = {
     "best_table": best_table_block,
     "claims": claims_block,
     "steps": steps_block,
+    "claim_commands": lambda content, words: claim_commands.table(),
     "variants": variants_block,
 }
 

@@ -6,7 +6,7 @@ Standard library only and Python 3.10 without a TOML reader is enough: it runs b
   python_packages.py missing [--no-tests]   one requirement a line; exit 1 if there is any
   python_packages.py list [--no-tests]      every requirement that applies to this interpreter
   python_packages.py debian [--no-tests]    the same as Debian and Ubuntu package names
-  python_packages.py format | tidy          the formatters or clang-tidy, each with its exact version
+  python_packages.py format | tidy | archive   the formatters, clang-tidy or what writes archives, with exact versions
 Example: scripts/build/python_packages.py missing
 """
 
@@ -62,7 +62,7 @@ def satisfied(name: str, bound: str) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    if arguments in (["format"], ["tidy"]):
+    if arguments in (["format"], ["tidy"], ["archive"]):
         print("\n".join(pinned(arguments[0])))
         return 0
     options = {"missing", "list", "debian", "--no-tests"}

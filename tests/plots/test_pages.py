@@ -39,6 +39,7 @@ def root(tmp_path, drawn):
         "docs/variants.md": "<!-- generated:variants -->\nold\n<!-- /generated -->\n",
         "docs/best.md": f"<!-- generated:best_table {sets.KEY} -->\n<!-- /generated -->\n",
         "docs/claims.md": "<!-- generated:claims -->\n<!-- /generated -->\n",
+        "docs/artifact.md": "<!-- generated:claim_commands -->\n<!-- /generated -->\n",
     }
     for name, text in written.items():
         (tmp_path / name).write_text(text)
@@ -55,6 +56,7 @@ def test_blocks_are_written_and_then_fresh(root, capsys):
     assert sorted(capsys.readouterr().out.splitlines()) == [
         "README.md: block beyond is stale",
         "README.md: block summary_table is stale",
+        "docs/artifact.md: block claim_commands is stale",
         "docs/best.md: block best_table is stale",
         "docs/claims.md: block claims is stale",
         "docs/variants.md: block variants is stale",

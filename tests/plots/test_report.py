@@ -165,8 +165,8 @@ def test_facts_come_from_the_newest_run():
 
 def test_inlined_svg_keeps_its_style_to_itself():
     svg = (
-        '<?xml version="1.0"?><!DOCTYPE svg><svg width="72pt" height="36pt" viewBox="0 0 72 36">'
-        '<metadata>x</metadata><style>*{stroke-linejoin:round}.s0{fill:url(#b)}</style><g id="a">'
+        '<?xml version="1.0"?><!DOCTYPE svg><svg width="72pt" height="36pt" viewBox="0 0 72 36" role="img">'
+        '<title>of the file</title><desc>of the file</desc><metadata>x</metadata><style>*{stroke-linejoin:round}.s0{fill:url(#b)}</style><g id="a">'
         '<use xlink:href="#b" clip-path="url(#c)"/></g></svg>'
     )
     text = inline(svg, "fig-1", 'a "label" <b>')
@@ -174,6 +174,7 @@ def test_inlined_svg_keeps_its_style_to_itself():
     assert "[id='fig-1'] .s0{fill:url(#fig-1.b)}" in text
     assert 'id="fig-1.a"' in text and '#fig-1.b"' in text and "url(#fig-1.c)" in text
     assert 'aria-label="a &quot;label&quot; &lt;b&gt;"' in text and "36pt" not in text
+    assert text.count("role=") == text.count("<title>") == 1 and "of the file" not in text
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")

@@ -6,13 +6,14 @@ import re
 from xml.etree import ElementTree
 
 import numpy as np
+import pytest
 from matplotlib.figure import Figure
 from PIL import Image
+from tree import ROOT, TREE
 
-from plots import style
+from plots import style, svg
 from plots.drawing import Drawing
 from plots.files import encode
-from plots.svg import compact
 
 NAMES = {"s": "http://www.w3.org/2000/svg"}
 HREF = "{http://www.w3.org/1999/xlink}href"
@@ -34,6 +35,10 @@ def plain():
     with style.context("t"):
         figure().savefig(out, format="svg", metadata={"Date": None})
     return out.getvalue()
+
+
+def compact(text):
+    return svg.compact(text, "A & B", "Two panels < three")
 
 
 def test_text_is_text_and_has_families_to_fall_back_to():
@@ -88,3 +93,49 @@ def test_it_is_at_most_half_as_large_and_the_same_each_time():
     again = Drawing("t", "T", "c", "a", figure())
     assert encode(drawing) == encode(again)
     assert compact(plain()) == compact(plain()) and len(compact(plain())) < 0.5 * len(plain())
+
+
+def test_the_picture_has_a_title_and_a_description():
+    root = ElementTree.fromstring(compact(plain()))
+    assert root.attrib["role"] == "img"
+    assert [(one.tag, one.text) for one in root[:2]] == [
+        (f"{{{NAMES['s']}}}title", "A & B"),
+        (f"{{{NAMES['s']}}}desc", "Two panels < three"),
+    ]
+
+
+COMMITTED = [path for path in TREE if path.match("results/published/*/figures/*.svg")]
+# Words, spaces, digits: a description that is a name says nothing.
+SENTENCE = re.compile(r"\w+ \w+ \w+")
+SMALLEST_PX = 8.0
+
+
+def smallest_text(root):
+    """Size of the smallest text in pixels of a screen, 96 an inch, where the picture has its natural size."""
+    width, unit = float(root.attrib["width"].removesuffix("pt")), float(root.attrib["viewBox"].split()[2])
+    assert not [one for one in root.iter() if "font-size" in one.attrib.get("style", "") + " ".join(one.attrib)]
+    sizes = re.findall(r"font-size:([\d.]+)px", root.find(".//s:style", NAMES).text)
+    return min((float(size) * width / unit * 96 / 72 for size in sizes), default=SMALLEST_PX)
+
+
+def test_sets_have_figures():
+    assert len(COMMITTED) > 50
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parts[2]}/{path.stem}")
+def test_a_committed_figure_can_be_read(path):
+    root = ElementTree.fromstring((ROOT / path).read_text(encoding="utf-8"))
+    assert root.attrib.get("role") == "img"
+    title, description = root.findtext("s:title", "", NAMES), root.findtext("s:desc", "", NAMES)
+    assert title.strip() and SENTENCE.search(description), "scripts/replot.sh writes them"
+    assert smallest_text(root) >= SMALLEST_PX
+
+
+def test_text_that_is_too_small_is_found():
+    with style.context("t"):
+        made = figure()
+        made.text(0.5, 0.5, "tiny", fontsize=style.SMALLEST - 0.1)
+        out = io.StringIO()
+        made.savefig(out, format="svg", metadata={"Date": None})
+    assert smallest_text(ElementTree.fromstring(compact(out.getvalue()))) < SMALLEST_PX
+    assert smallest_text(ElementTree.fromstring(compact(plain()))) >= SMALLEST_PX

@@ -10,6 +10,7 @@ from stub_tree import ROOT, StubTree, one_error
 # What each script is called with, so that all of it is reached.
 CALLS = {
     ".ci/run": [["--fast"]],
+    "scripts/archive.sh": [[], ["--check", "a.zip"], ["--local", "a", "--output", "b.zip"]],
     "scripts/build.sh": [["--grid", "paper"]],
     "scripts/build/gpu_arch.sh": [[]],
     "scripts/build/mathdx.sh": [[]],

@@ -29,7 +29,7 @@ def draw(results: ResultSet) -> list[Result]:
                 f"geometric mean, and on how many problems the transform is fastest: {_means(lines)}."
             ),
             alt="Heat map: time of transforms over that of the fastest one, variants by problems.",
-            figure=_cells.draw([_ratios.panel(lines, "time / fastest")], _ratios.ROW_IN, left=_ratios.LEFT_IN),
+            figure=_cells.draw([_ratios.panel(lines, "time / fastest")], _ratios.ROW_IN, left=1.2),
             section="beyond",
         )
     ]

@@ -116,7 +116,9 @@ def _errors(axes: Axes, known: pd.DataFrame) -> None:
     axes.set_yticks([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
     axes.set(xlabel="error of the displacement [pixel]", title="share of pairs below an error")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-    axes.legend(loc="upper left", fontsize=6.2, handlelength=2.0)
+    # White, so that the line of half a pixel does not cross the labels.
+    above = {"frameon": True, "facecolor": "white", "framealpha": 1.0, "edgecolor": "none", "borderpad": 0.2}
+    axes.legend(loc="upper left", fontsize=6.2, handlelength=2.0, **above)
 
 
 def _cloud(axes: Axes, own: pd.DataFrame) -> None:

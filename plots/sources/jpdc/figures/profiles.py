@@ -109,7 +109,7 @@ def _panel(axes: Axes, panel: Mapping[str, Any], values: Values) -> None:
         axes.barh(at, own, height=width, color=COLOURS[i], label=label)
         for y, number in zip(at, own):
             text = "none" if np.isnan(number) else f"{number:.3g}"
-            axes.text(0 if np.isnan(number) else number, y, f" {text}", va="center", ha="left", fontsize=5.2)
+            axes.text(0 if np.isnan(number) else number, y, f" {text}", va="center", ha="left", fontsize=style.SMALLEST)
     axes.set_yticks(places, texts)
     axes.set_ylim(len(texts) - 0.5, -0.5)
     axes.set_xlim(0, 1.18 * max((n for own in numbers.values() for n in own if not np.isnan(n)), default=1.0))

@@ -127,6 +127,6 @@ def _map(points: pd.DataFrame) -> Result:
             f"White: sums on ordinary cores; blue, hatched: tensor cores; orange, dotted: transforms. Names are those of the variants without “{PREFIX}”."
         ),
         alt="Grids of the fastest variant by templates and samples, one for each precision class.",
-        figure=_cells.draw(panels, 0.3, left=0.6),
+        figure=_cells.draw(panels, 0.32, left=0.6),
         section=SECTION,
     )
