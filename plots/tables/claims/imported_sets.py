@@ -4,9 +4,11 @@ Computations on Rows (measured.py) run over each of the sets, and the values say
 all sets at once. A label is that of the published folder; where folders look exchanged, no label was changed.
 """
 
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from plots.sets import available
 from plots.tables.claims import measured
 from plots.tables.claims.rows import Cell, Rows
 from plots.tables.claims.values import Arguments, Found, Value, known, named
-from plots.tables.hosts import published
+from plots.tables.hosts import published, set_in
 from plots.tidy import ResultSet
 from xcorr.native.variants import assignments, is_transform
 from xcorr.paths import RESULTS
@@ -57,9 +59,18 @@ def _imported_keys(results: Path) -> list[str]:
     return [key for key in available(results)["published"] if key.startswith("published-")]
 
 
+@lru_cache
+def _rows(folder: Path, key: str) -> Rows:
+    """The rows of a published set without series; made once, since every page of claims needs them."""
+    return Rows(set_in(folder, key, "published").points, {}, folder)
+
+
 def _import(results: ResultSet, rows: Rows) -> Import:
     record, gpus = imported.record(results), load_peaks().gpus
-    own = rows if rows.folder == results.folder else Rows(results.points, rows.series, results.folder)
+    own = rows
+    if rows.folder != results.folder:
+        own = copy.copy(_rows(results.folder, results.key))
+        own.series, own.missing, own.kept = rows.series, {}, {}
     return Import(record["folder"], record["gpu"], gpus[record["gpu"]], own, results.rows)
 
 
