@@ -30,5 +30,6 @@ fi
 run_python -m experiments.published.publish "${add[@]}" "$1" || exit
 "$scripts/build.sh" || exit
 run_python -m plots.render "$1" || exit
+run_python -m plots.machines || exit
 run_python -m plots.report.pages || exit
 echo "published: $XCORR_ROOT/results/published/$1"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Draws figures, tables and reports of published result sets again, from their rows. Neither compiler nor GPU is needed.
+# Draws figures, tables and reports of published result sets again, from their rows, and then the figures that compare all
+# published machines (results/machines/). Neither compiler nor GPU is needed.
 # Git has the tables and the figures as SVG; it ignores the PNG, PDF and report.html that are drawn beside them.
 #
 # usage: scripts/replot.sh [machine-key ...]    (default: every set in results/published)
@@ -26,3 +27,5 @@ for key in "$@"; do
   echo "drawing $key"
   run_python -m plots.render "$key" || exit
 done
+echo "comparing all published machines"
+run_python -m plots.machines || exit

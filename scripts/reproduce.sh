@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Measures, checks, draws and reports on this machine: set-up, build, the evaluation, the experiments on
-# real input, every figure, the best-algorithm table and the report. Ends by naming what it wrote.
+# real input, every figure, the best-algorithm table and the report. Ends by naming what it wrote, and with the best times of this
+# machine beside those of the published ones.
 # What is measured already is not measured again; after an interruption the same command resumes.
 #
 # usage: scripts/reproduce.sh [options]
@@ -126,6 +127,8 @@ fi
 
 echo "[5/5] draw"
 run_python -m plots.render --local "$key" --results "$results" || failed+=('plots.render, see its error above')
+echo "this machine beside the published ones"
+run_python -m plots.machines --local "$key" --results "$results" || failed+=('plots.machines, see its error above')
 
 echo "done in $(((SECONDS - started) / 60)) min $(((SECONDS - started) % 60)) s"
 for one in "${failed[@]}"; do echo "error: failed: $one" >&2; done

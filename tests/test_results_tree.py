@@ -9,7 +9,9 @@ from tree import TREE
 
 from experiments import folders
 
-BESIDE = {"README.md", "auto_regret_points.json", "auto_table.json"}
+BESIDE = {"README.md", "auto_regret_points.json", "auto_table.json", "published/README.md"}
+# The published sets side by side (plots/machines.py).
+MACHINES = r"machines/machines(?:\.md|\.csv|_[a-z0-9_-]+\.svg)"
 # A machine key as harness/device/device.cpp makes it, and what a set of it holds besides rows.
 SET = r"published/[a-z0-9]+(?:-[a-z0-9]+)*/"
 RECORDS = "runs|ceilings|auto_table|profiler-counters|rivals|template-rivals|series-fragments"
@@ -19,7 +21,7 @@ REAL = (
 )
 EXPERIMENTS = "|".join(folders.experiments())
 TRACKED = re.compile(
-    rf"{SET}(?:(?:{EXPERIMENTS})\.csv\.gz|(?:{RECORDS})\.json|accuracy_offset\.csv"
+    rf"{MACHINES}|{SET}(?:(?:{EXPERIMENTS})\.csv\.gz|(?:{RECORDS})\.json|accuracy_offset\.csv"
     rf"|(?:{REAL})\.(?:[a-z]+\.csv\.gz|previews\.npz|summary\.json)"
     r"|figures/[a-zA-Z0-9_-]+\.svg|tables/[a-z0-9_]+\.(?:csv|md|tex))"
 )
@@ -44,6 +46,7 @@ def test_results_hold_published_sets_and_nothing_else() -> None:
         "published/m/.sweeps.lock",
         "published/m/notes.csv.gz",
         "published/m/report.html",
+        "machines/machines_crossover.png",
         "notes.json",
     ],
 )
@@ -51,7 +54,7 @@ def test_the_list_has_no_local_file(name: str) -> None:
     assert not may_be_tracked(Path(name))
 
 
-@pytest.mark.parametrize("folder", ["local", "local.old", "local-2", "machines", "slurm"])
+@pytest.mark.parametrize("folder", ["local", "local.old", "local-2", "slurm"])
 def test_git_ignores_what_a_machine_makes_for_itself(folder: str) -> None:
     path = f"results/{folder}/some-machine/one-to-one/rows.csv.gz"
     assert call("git", "check-ignore", "-q", path).returncode == 0

@@ -80,7 +80,7 @@ def write_set(results: Path, found: Found, names: Names, argv: Sequence[str]) ->
     name = f"{gpu.name} (label of the published folder {found.folder})"
     machine = {"machine_key": entry["key"], "device_name": name}
     imported = {"folder": found.folder, "gpu": entry["gpu"], "label": gpu.name, "files": found.files}
-    imported |= {"left_out": found.skipped, "verified": False}
+    imported |= {"left_out": found.skipped, "verified": False, "source": names.data["source"]}
     words = [Path(word).name for word in argv]
     record = {"run": entry["key"], "preset": PRESET, "argv": words, "machine": machine, "imported": imported}
     store.write_json(target / "runs.json", [record])

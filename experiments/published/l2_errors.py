@@ -12,6 +12,7 @@ from experiments.driver import store
 from experiments.driver.store import Row
 from xcorr.errors import Parser, UserError, command
 from xcorr.native.precisions import ROUNDOFF
+from xcorr.native.variants import is_transform
 from xcorr.paths import ROOT
 from xcorr.problem import Problem
 
@@ -42,10 +43,6 @@ def l2_bound(row: Row) -> float:
 
     own = (1.2 * max(1.0, math.log2(points)) + 4.0) * roundoff if is_transform(row["variant"]) else sums(roundoff)
     return (1.0 + 8.0 / math.sqrt(outputs)) * (own + sums(ROUNDOFF["fp64"]))
-
-
-def is_transform(variant: str) -> bool:
-    return "fft" in variant
 
 
 def above(rows: Iterable[Row]) -> list[tuple[float, Row]]:

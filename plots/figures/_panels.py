@@ -121,10 +121,10 @@ def panel_width(axes: Axes) -> float:
     return axes.get_position().width * axes.figure.get_figwidth()
 
 
-def size_axis(axes: Axes, points: pd.DataFrame) -> None:
+def size_axis(axes: Axes, points: pd.DataFrame, slanted_in: float = 0.15) -> None:
     """Logarithmic size axis with one tick per measured size, labelled `16x16`. Labels are slanted when they would
-    touch, and thinned (powers of two stay) when even slanted ones would. Several shapes with the same area share a
-    tick."""
+    touch, and thinned (powers of two stay) when even slanted ones would, which need `slanted_in` inches. Several shapes
+    with the same area share a tick."""
     table = points.drop_duplicates("size").sort_values(["side", "size"])
     by_side: dict[float, list[str]] = {}
     for side, text in zip(table["side"], table["size"]):
@@ -140,7 +140,7 @@ def size_axis(axes: Axes, points: pd.DataFrame) -> None:
     kept = _thin(sides, inch, 0.062 * longest + 0.06)
     slanted = len(kept) < len(sides)
     if slanted:
-        kept = _thin(sides, inch, 0.15)
+        kept = _thin(sides, inch, slanted_in)
     axes.set_xticks(kept, [labels[side] for side in kept], **(SLANTED if slanted else {}))
     axes.xaxis.set_minor_locator(FixedLocator([s for s in sides if s not in kept]))
     axes.xaxis.set_minor_formatter(NullFormatter())

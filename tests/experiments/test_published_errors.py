@@ -8,6 +8,7 @@ from calls import call
 
 from experiments.driver import store
 from experiments.published import l2_errors
+from xcorr.native.variants import is_transform
 from xcorr.paths import build_directory
 
 BENCH = build_directory() / "xcorr-bench"
@@ -71,4 +72,4 @@ def test_the_bound_is_that_of_the_program(variant, precision, size):
 @pytest.mark.skipif(not BENCH.exists(), reason="the program is not built")
 def test_ids_tell_the_class():
     for variant in json.loads(call(BENCH, "--list=json").stdout)["variants"]:
-        assert l2_errors.is_transform(variant["id"]) == (variant["algorithm_class"] == "fft"), variant["id"]
+        assert is_transform(variant["id"]) == (variant["algorithm_class"] == "fft"), variant["id"]

@@ -173,18 +173,6 @@ def test_only_verified_rows_of_the_usual_condition_count():
     assert decided(rows + wrong)["O07"] == UNKNOWN
 
 
-def test_published_claims_are_decided_by_imported_sets_only():
-    both = "distribution=triangle;left_mats=4;right_mats=4;rows_per_thread=1;warps_per_block=4"
-    right = "distribution=triangle;right_mats=8;rows_per_thread=1;warps_per_block=4"
-    for outcome, said in (("passed", UNKNOWN), ("published", DIFFERS)):
-        rows = point("multi_matrix_both_split_row", 16, 3.0, both, outcome=outcome, form="n-to-m", lefts=2, rights=2)
-        rows += point("multi_matrix_right_split_row", 16, 4.3, right, outcome=outcome, form="one-to-many", rights=2)
-        line = verdicts.table(result_set(rows), ["X13"]).iloc[0]
-        assert line["verdict"] == said
-        assert ("import them" in line["reason"]) == (outcome == "passed")
-        assert verdicts.table(result_set(rows), ["X09"]).iloc[0]["verdict"] == UNKNOWN
-
-
 # --- computations ---
 
 

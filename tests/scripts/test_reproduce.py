@@ -43,6 +43,22 @@ def test_a_preset_decides_the_build_the_sweep_and_the_real_input(asked, preset, 
     assert photo[photo.index("--preset") + 1] == inputs and photo.count("--preset") == 1
 
 
+def test_it_ends_with_this_machine_beside_the_published_ones(asked):
+    lines = asked()
+    render, compared = (of(lines, name) for name in ("plots.render", "plots.machines"))
+    assert len(render) == 1 and len(compared) == 1
+    assert compared[0][-4:-2] == ["--local", "made-up-machine"] and compared[0][-2] == "--results"
+    assert lines.index(" ".join(compared[0])) > lines.index(" ".join(render[0]))
+
+
+def test_every_replot_compares_the_machines_again(asked, tree):
+    (tree.root.parent / "log").unlink(missing_ok=True)
+    done = tree.call("scripts/replot.sh", SWEEP_ENDS_WITH="0")
+    assert done.returncode == 0, done.stderr
+    lines = (tree.root.parent / "log").read_text().splitlines()
+    assert len(of(lines, "plots.render")) == 1 and len(of(lines, "plots.machines")) == 1
+
+
 def test_an_evaluation_can_be_measured_in_parts(asked):
     lines = asked("--preset", "evaluation", "--for-minutes", "8", code=3)
     (sweep,) = of(lines, "experiments.driver.run")

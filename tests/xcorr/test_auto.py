@@ -287,6 +287,7 @@ def test_the_experiment_measures_what_auto_would_choose():
     experiment = load_experiment(auto_table.REGRET)
     judged, named = grid(experiment, "quick"), experiment.presets["quick"].points
     found = [measured.read(path) for path in (RESULTS / "published").iterdir() if path.is_dir()]
+    found = [one for one in found if one]  # an imported set has no verified time
     assert found and {problem.form for problem in judged} == {"one-to-one", "one-to-many", "n-to-mn", "n-to-m"}
     for one in found:
         known = {problem: own for problem, own in one["times"]["fp32"].items() if problem not in judged}

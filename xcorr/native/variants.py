@@ -69,6 +69,12 @@ class Variant:
             raise UserError(f"xcorr-bench --list: {error} is missing; build again") from error
 
 
+def is_transform(variant: str) -> bool:
+    """Whether the algorithm class of a variant is that of transforms. Rows name no class and a build may be missing where they are
+    read; the id tells the class, and a test holds every id of the registry to it (tests/experiments/test_published_errors.py)."""
+    return "fft" in variant
+
+
 @cache
 def assignments(point: str) -> Mapping[str, str]:
     """Values of a point's parameters by name: {"a": "1", "b": "2"} of "a=1;b=2", {} of ""."""

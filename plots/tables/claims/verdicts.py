@@ -10,7 +10,7 @@ import pandas as pd
 
 from experiments import folders
 from plots import sources
-from plots.tables.claims import counted, measured
+from plots.tables.claims import counted, imported_sets, measured
 from plots.tables.claims.rows import Rows, asked, parse_series, predicted_too_long
 from plots.tables.claims.values import (
     ALL_VERDICTS,
@@ -45,7 +45,7 @@ for _module in OWN.values():
 COMPUTATIONS = {
     "machine": ON_ROWS,
     "static": counted.COMPUTATIONS,
-    "published": ON_ROWS,
+    "published": {**ON_ROWS, **imported_sets.COMPUTATIONS},
     **{name: module.COMPUTATIONS for name, module in OWN.items()},
 }
 COLUMNS = [*"id section class claim quantity paper here values ours ours_values verdict reason note".split()]
@@ -142,6 +142,12 @@ def found(claim: Claim, rows: Rows, results: ResultSet) -> Found:
         if claim.kind == "static":
             return counted.COMPUTATIONS[claim.compute["name"]](arguments)
         computation = COMPUTATIONS[claim.kind][claim.compute["name"]]
+        if claim.kind == "published":
+            sets = imported_sets.of(results, rows)
+            if names := arguments.get("speedups"):  # of claims, whose arguments the computation takes
+                arguments["speedups"] = {name: catalogue().claims[name].compute for name in names}
+            over_all = claim.compute["name"] in imported_sets.COMPUTATIONS
+            return computation(sets, arguments) if over_all else imported_sets.each(computation, sets, arguments)
         of_rows = computation is ON_ROWS.get(claim.compute["name"])
         return computation(rows if of_rows else results, arguments)
     except KeyError as error:
@@ -161,7 +167,7 @@ def decide(claim: Claim, rows: Rows, results: ResultSet) -> dict[str, str]:
     line["verdict"] = claim.said or _word(claim, UNKNOWN)
     if not claim.compute:
         return line
-    if claim.kind == "published" and not rows.imported:
+    if claim.kind == "published" and not imported_sets.of(results, rows):
         return {**line, "reason": IMPORT}
     seen = found(claim, rows, results)
     said = verdict(seen, claim.test)
