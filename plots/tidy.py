@@ -32,6 +32,7 @@ TIMES = ["compute_us", *PHASES, "build_us", "plan_us"]
 # Of the point, not of a repetition: errors are of its verification, energy is counted over many.
 CHECKED = ["max_error", "error_bound", "rel_l2_error", "energy_uj", "normalised_error"]
 TRANSFERS = ["upload_us", "download_us"]
+CLEAR = "clear_us"  # the clear of the output within compute; of variants that need one
 # Of variants that are compiled at run time.
 COMPILED = ["compile_us", "load_us", "registers"]
 CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments", "argmax_agrees", "block", *CHECKED, *COMPILED]
@@ -142,7 +143,7 @@ def tidy(rows: pd.DataFrame, side: Collection[str] = (), every: pd.DataFrame | N
     experiments `side` never replace those of others: they give the times of points that nothing else measured. Added to
     POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`; `argmax_agrees`: `false` where a
     peak was elsewhere than the truth's in any of them, `true`, or empty where none says; `energy_uj`: mean of all that
-    counted it); `<time>` (mean) for every column of TIMES and TRANSFERS; `sd_us`, `median_us` (of compute_us), `n`,
+    counted it); `<time>` (mean) for every column of TIMES, TRANSFERS and CLEAR; `sd_us`, `median_us` (of compute_us), `n`,
     `dropped`; BETWEEN: spread between all runs of the point, those of side experiments included (see plots.noise), in
     `rows`, or in `every`, which has older runs too; `block` and noise.SPREAD: of points of a block; pairs, outputs (elements per pair), side (for the size axis), size
     and counts (labels). An outlier repetition is dropped whole, so that phases still add up to their compute time.
@@ -157,7 +158,7 @@ def _points(rows: pd.DataFrame, side: Collection[str], known: pd.DataFrame) -> p
     kept = rows[drop_outliers(rows["compute_us"], rows["_point"])]
     by = kept.groupby("_point")
     points = rows.drop_duplicates("_point").set_index("_point")[[*POINT, "outcome", *CARRIED]]
-    points[[*TIMES, *TRANSFERS]] = by[[*TIMES, *TRANSFERS]].mean()
+    points[[*TIMES, *TRANSFERS, CLEAR]] = by[[*TIMES, *TRANSFERS, CLEAR]].mean()
     points["sd_us"] = by["compute_us"].std(ddof=1)
     points["median_us"] = by["compute_us"].median()
     points["n"] = by.size()
@@ -165,7 +166,19 @@ def _points(rows: pd.DataFrame, side: Collection[str], known: pd.DataFrame) -> p
     points[noise.SPREAD] = noise.of_samples(kept, "_point").reindex(points.index)
     usual = noise.usual_ranges(known[known.index.get_level_values("mode") == "stream"])
     points[BETWEEN] = noise.between_runs(points, known.reindex(pd.MultiIndex.from_frame(points[_RUN_POINT])), usual)
-    extra = ["outcome", *TIMES, *TRANSFERS, "sd_us", "median_us", "n", "dropped", *BETWEEN, *noise.SPREAD, *CARRIED]
+    extra = [
+        "outcome",
+        *TIMES,
+        *TRANSFERS,
+        CLEAR,
+        "sd_us",
+        "median_us",
+        "n",
+        "dropped",
+        *BETWEEN,
+        *noise.SPREAD,
+        *CARRIED,
+    ]
     found = _derive(points.reset_index(drop=True)[[*POINT, *extra]])
     found.attrs["usual_ranges"] = usual
     return found

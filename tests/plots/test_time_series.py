@@ -294,10 +294,10 @@ def test_a_cpu_of_another_set_is_compared(tmp_path):
     assert value.low == pytest.approx(20_000 / 180)
 
 
-def test_counts_have_the_words_of_these_claims_too():
+def test_counts_have_the_words_of_every_verdict():
     lines = verdicts.table(result_set(headline()))
     counts = verdicts.counts(lines)
-    assert list(counts.columns)[:4] == ["Class", "holds", "differs", "not measurable here"]
+    assert list(counts.columns) == ["Class", *verdicts.VERDICTS]
     own = counts[counts["Class"] == "series"].iloc[0]
     assert own["holds"] == "3" and own["not measured"] == "8"
 

@@ -24,13 +24,13 @@ WHAT = ("variant", "params", "problem")  # of a launch whose counters are stored
 
 def cpu_crossing(results: ResultSet, args: Arguments) -> Found:
     """The matrix side from which the fastest variant on a GPU, with upload and download, is faster than the fastest on the
-    CPU of the published set `cpu`, by log-log interpolation between `sizes`; a bound where they do not bracket it."""
+    CPU of its host, by log-log interpolation between `sizes`; a bound where they do not bracket it."""
     here = _fastest(results.points, args, transfers=True)
-    cpu = hosts.published(results, args["cpu"])
+    cpu = hosts.host_of(results)
     there = {} if cpu is None else _fastest(cpu.points, args, transfers=False)
     both = sorted(here.keys() & there.keys())
     if len(both) < 2:
-        sides = {"times of a GPU with transfers": here, f"times of {args['cpu']}": there}
+        sides = {"times of a GPU with transfers": here, "times of the CPU of its host": there}
         missing = [what for what, known_times in sides.items() if not known_times] or ["two sizes that both have"]
         return Found([], [f"{what} ({args['form']} {args['counts']})" for what in missing])
     low, high = crossed([(size, math.log(there[size] / here[size])) for size in both])

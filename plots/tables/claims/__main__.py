@@ -1,5 +1,5 @@
-"""Says of every claim of the paper whether a result set bears it out: claim, paper, here by the paper's method, the same by
-the best of ours, verdict.
+"""Says of every claim of the papers whether a result set bears it out: claim, the paper's text, its own published rows, its
+program on this machine, ours by the paper's method, the best of ours, verdict.
 
 The claims, with what decides each, are data: experiments/<source>/claims.toml. Exit code: 0 whatever the
 verdicts; 2 for a mistake in the request.
@@ -21,7 +21,7 @@ EPILOG = """example:
   python3 -m plots.tables.claims                       every claim, for every published set
   python3 -m plots.tables.claims KEY --id O07 --id O09   two claims of machine KEY, with every value
 """
-WIDTHS = {"claim": 44, "paper": 16, "here": 36, "ours": 24, "verdict": 36}
+WIDTHS = {"claim": 36, "paper": 14, "own": 24, "program": 14, "here": 28, "ours": 20, "verdict": 34}
 
 
 def text(lines: pd.DataFrame, whole: bool) -> str:
@@ -29,10 +29,13 @@ def text(lines: pd.DataFrame, whole: bool) -> str:
     shown = []
     for _, line in lines.iterrows():
         said = f"{line['verdict']}: {line['reason']}" if line["reason"] else line["verdict"]
+        said += f" ({line['note']})" if whole and line["note"] else ""
         claim = f"{line['claim']} [{line['quantity']}]" if whole and line["quantity"] else line["claim"]
         cells = {
             "claim": claim,
             "paper": line["paper"],
+            "own": line["own"] or "-",
+            "program": line["program"] or "-",
             "here": line["values" if whole else "here"] or "-",
             "ours": line["ours_values" if whole else "ours"] or "-",
             "verdict": said,
@@ -59,8 +62,7 @@ def run(argv: Sequence[str]) -> int:
             continue
         print(f"{results.key}\n\n{text(lines, bool(options.id))}\n")
         numbers = lines["verdict"].value_counts()
-        shown = [name for name in verdicts.ALL_VERDICTS if name in verdicts.VERDICTS or name in numbers]
-        print(", ".join(f"{numbers.get(name, 0)} {name}" for name in shown))
+        print(", ".join(f"{numbers.get(name, 0)} {name}" for name in verdicts.VERDICTS))
     return 0
 
 

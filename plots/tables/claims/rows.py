@@ -13,11 +13,12 @@ from plots import metrics
 from plots.tables import steps
 from plots.tables.selection import Choice
 from plots.tables.selection import parse as parse_choice
-from plots.tidy import USUAL, select
+from plots.tidy import CLEAR, USUAL, select
 from xcorr.errors import UserError, choose
 
 METRICS = {
     "time": lambda p: p["compute_us"],
+    "time_without_clear": lambda p: p["compute_us"] - p[CLEAR].fillna(0.0),
     "time_with_plan": lambda p: p["compute_us"] + p["plan_us"],
     "plan": lambda p: p["plan_us"],
     "phases": lambda p: p["forward_us"] + p["hadamard_us"] + p["inverse_us"],

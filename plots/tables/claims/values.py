@@ -8,12 +8,22 @@ from typing import Any
 
 from xcorr.errors import UserError, choose
 
-HOLDS, DIFFERS, UNKNOWN = "holds", "differs", "not measurable here"
-VERDICTS = (HOLDS, DIFFERS, UNKNOWN)
-# Of claims about time series: the words of the same findings, and those that no number decides.
-SERIES_WORDS = {HOLDS: "holds", DIFFERS: "differs here", UNKNOWN: "not measured"}
-SAID = ("contradicted by the source's own data", "differs by implementation", "not comparable")
-ALL_VERDICTS = (*VERDICTS, "differs here", "not measured", *SAID)
+HOLDS, DIFFERS, UNKNOWN = "holds", "differs here", "not measured"
+# Where the rows of the source itself fail the test; where ours do and its program on the same machine does not; where no number decides.
+CONTRADICTED, OTHERWISE, NOT_COMPARABLE = (
+    "contradicted by the source's own data",
+    "differs by implementation",
+    "not comparable",
+)
+VERDICTS = (
+    HOLDS,
+    DIFFERS,
+    CONTRADICTED,
+    OTHERWISE,
+    NOT_COMPARABLE,
+    UNKNOWN,
+)  # all that there are, in the order of the tables
+SAID = (CONTRADICTED, OTHERWISE, NOT_COMPARABLE)  # what the data of a claim may say, whatever its rows give
 JUDGES = ("all", "any", "mean")
 SLACK = 0.01  # two neighbours of a trend that differ by less are equal (as plots.best_table's ties)
 SHOWN = 6
@@ -103,6 +113,7 @@ BOUNDS: dict[str, Callable[[Any], tuple[float, float]]] = {
     "at_least": lambda wanted: (float(wanted), math.inf),
     "at_most": lambda wanted: (-math.inf, float(wanted)),
 }
+JUDGED = {"all": "", "any": ", somewhere", "mean": ", in the mean"}  # what a judge adds to the limits, in words
 CRITERIA = (*BOUNDS, "near", "decreasing", "is")
 KEYS = (*CRITERIA, "tolerance", "judge")
 
@@ -117,8 +128,33 @@ def check(test: Mapping[str, Any], where: str) -> None:
     choose(f"{where}: judge", [test.get("judge", "all")], JUDGES)
 
 
+def limits(test: Mapping[str, Any]) -> tuple[float, float]:
+    """The smallest and the largest number that a test with such limits allows."""
+    if "near" in test:
+        wanted, share = float(test["near"]), float(test["tolerance"])
+        return wanted * (1 - share), wanted * (1 + share)
+    name = next(name for name in BOUNDS if name in test)
+    return BOUNDS[name](test[name])
+
+
+def stated(test: Mapping[str, Any]) -> str:
+    """What a test allows, for people; empty without a test."""
+    if not test:
+        return ""
+    if "is" in test:
+        text = str(test["is"])
+    elif "decreasing" in test:
+        text = f"{'falls' if test['decreasing'] else 'rises'}; {SLACK:.0%} counts as equal"
+    else:
+        low, high = limits(test)
+        text = f"{low:.3g} to {high:.3g}"
+        if math.isinf(low) or math.isinf(high):
+            text = f"at most {high:.3g}" if math.isinf(low) else f"at least {low:.3g}"
+    return text + JUDGED[test.get("judge", "all")]
+
+
 def verdict(found: Found, test: Mapping[str, Any]) -> str:
-    """One of VERDICTS. Missing rows leave a verdict open unless the rows that are there settle it: one
+    """What rows alone give: HOLDS, DIFFERS or UNKNOWN. Missing rows leave a verdict open unless the rows that are there settle it: one
     contradiction settles `judge = "all"`, one confirmation `judge = "any"`, nothing a mean."""
     judge = test.get("judge", "all")
     values = found.values
@@ -143,11 +179,7 @@ def _criterion(value: Value, test: Mapping[str, Any]) -> bool | None:
         if value.word == UNDECIDED:
             return None
         return str(test["is"]) in value.word.split(" = ")
-    if "near" in test:
-        wanted, share = float(test["near"]), float(test["tolerance"])
-        return _within(value, wanted * (1 - share), wanted * (1 + share))
-    name = next(name for name in BOUNDS if name in test)
-    return _within(value, *BOUNDS[name](test[name]))
+    return _within(value, *limits(test))
 
 
 def _falling(values: Iterable[Value], test: Mapping[str, Any]) -> list[bool | None]:

@@ -10,17 +10,19 @@ import pandas as pd
 
 from experiments import folders
 from plots import sources
-from plots.tables.claims import counted, imported_sets, measured
+from plots.tables.claims import counted, evidence, imported_sets, measured
 from plots.tables.claims.rows import Rows, asked, parse_series, predicted_too_long
 from plots.tables.claims.values import (
-    ALL_VERDICTS,
+    CONTRADICTED,
     DIFFERS,
+    HOLDS,
+    OTHERWISE,
     SAID,
-    SERIES_WORDS,
     UNKNOWN,
     VERDICTS,
     Found,
     check,
+    stated,
     verdict,
 )
 from plots.tables.table import MISSING, Grid, Page, Table
@@ -48,13 +50,13 @@ COMPUTATIONS = {
     "published": {**ON_ROWS, **imported_sets.COMPUTATIONS},
     **{name: module.COMPUTATIONS for name, module in OWN.items()},
 }
-COLUMNS = [*"id section class claim quantity paper here values ours ours_values verdict reason note".split()]
+COLUMNS = "id section class claim quantity paper tolerance own program here values ours ours_values verdict reason note".split()
 
 
 @dataclass(frozen=True)
 class Claim:
     """One claim: what is stated, what decides it. `compute` names a computation and its arguments, for the method of
-    the paper; without one, `reason` says why nothing is computed, and `said` may be one of SAID. `ours` replaces
+    the paper; without one, `reason` says why nothing is computed. `said` is one of SAID where no row decides. `ours` replaces
     arguments of `compute`: what they then give stands beside the paper's method and decides nothing."""
 
     id: str
@@ -74,10 +76,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All claims, in order, and the series that they name."""
+    """All claims, in order, the series that they name, and what their sources have for them."""
 
     claims: dict[str, Claim]
     series: dict[str, Any]
+    evidence: dict[str, evidence.Evidence]
 
 
 @lru_cache
@@ -101,7 +104,7 @@ def catalogue(folder: Path = folders.FOLDER) -> Catalogue:
         series.update(named)
     kinds = [None, *OWN]
     ordered = sorted(claims.values(), key=lambda one: kinds.index(one.kind if one.kind in OWN else None))
-    return Catalogue({one.id: one for one in ordered}, series)
+    return Catalogue({one.id: one for one in ordered}, series, evidence.load(claims, folder))
 
 
 def _claim(one: Mapping[str, Any], where: str) -> Claim:
@@ -156,30 +159,37 @@ def found(claim: Claim, rows: Rows, results: ResultSet) -> Found:
         raise UserError(f"claim {claim.id}: {error}") from error
 
 
-def decide(claim: Claim, rows: Rows, results: ResultSet) -> dict[str, str]:
-    """One line of the table (COLUMNS) for a claim and a set."""
+def decide(claim: Claim, rows: Rows, results: ResultSet, proof: evidence.Evidence = evidence.NOTHING) -> dict[str, str]:
+    """One line of the table (COLUMNS) for a claim and a set; `proof`: what the source itself has for the claim."""
     line = {name: getattr(claim, name) for name in ("id", "section", "quantity", "paper", "reason", "note")}
     line |= {
         "class": claim.kind,
         "claim": claim.statement,
         **dict.fromkeys(("here", "values", "ours", "ours_values"), ""),
     }
-    line["verdict"] = claim.said or _word(claim, UNKNOWN)
+    line |= {"own": proof.own_text(), "program": proof.program_text(results.key)}
+    line |= {"tolerance": stated(proof.widened(claim.test)), "verdict": claim.said or UNKNOWN}
     if not claim.compute:
         return line
     if claim.kind == "published" and not imported_sets.of(results, rows):
         return {**line, "reason": IMPORT}
     seen = found(claim, rows, results)
-    said = verdict(seen, claim.test)
-    here = {"here": seen.short(), "values": seen.text(), "verdict": _word(claim, said)}
+    line |= {"here": seen.short(), "values": seen.text()}
     if claim.ours:
         ours = found(replace(claim, compute={**claim.compute, **claim.ours}), rows, results)
-        here |= {"ours": ours.short(), "ours_values": ours.text()}
-    return {**line, **here, "reason": _reason(said, seen)}
+        line |= {"ours": ours.short(), "ours_values": ours.text()}
+    said, reason = (claim.said, claim.reason) if claim.said else _said(claim, seen, results, proof)
+    return {**line, "verdict": said, "reason": reason}
 
 
-def _word(claim: Claim, said: str) -> str:
-    return SERIES_WORDS[said] if claim.kind in OWN else said
+def _said(claim: Claim, seen: Found, results: ResultSet, proof: evidence.Evidence) -> tuple[str, str]:
+    """The verdict and its reason. What the source itself published decides first, whatever our rows give."""
+    said = verdict(seen, proof.widened(claim.test))
+    if against := proof.against(claim.test):
+        return CONTRADICTED, f"see {', '.join(against)}"
+    if said == DIFFERS and proof.program_holds(results.key, claim.test):
+        return OTHERWISE, "its program on this card bears it out"
+    return said, _reason(said, seen)
 
 
 def _reason(said: str, seen: Found) -> str:
@@ -201,36 +211,50 @@ def table(results: ResultSet, ids: Iterable[str] = (), folder: Path = folders.FO
     number. UserError for an unknown id."""
     wanted = require(ids, folder)
     too_long = predicted_too_long(results.rows)
-    rows = Rows(results.points, catalogue(folder).series, results.folder, too_long, asked(results.rows))
-    return pd.DataFrame([decide(claim, rows, results) for claim in wanted], columns=COLUMNS)
+    known = catalogue(folder)
+    rows = Rows(results.points, known.series, results.folder, too_long, asked(results.rows))
+    lines = [decide(claim, rows, results, known.evidence.get(claim.id, evidence.NOTHING)) for claim in wanted]
+    return pd.DataFrame(lines, columns=COLUMNS)
 
 
 def counts(lines: pd.DataFrame) -> pd.DataFrame:
     """Claims per class (lines) and verdict (columns)."""
     numbers = pd.crosstab(lines["class"], lines["verdict"])
-    shown = [one for one in ALL_VERDICTS if one in VERDICTS or one in numbers]
-    numbers = numbers.reindex(index=list(CLASSES), columns=shown, fill_value=0)
+    numbers = numbers.reindex(index=list(CLASSES), columns=list(VERDICTS), fill_value=0)
     text = numbers.astype(str).rename_axis(None, axis=1).reset_index()
     return text.rename(columns={"class": "Class"})
 
 
-def _verdict(said: str, reason: str) -> str:
-    marked = f"**{said}**" if said in (DIFFERS, SERIES_WORDS[DIFFERS]) else said
-    return f"{marked}: {reason}" if reason else marked
+def _verdict(said: str, reason: str, note: str) -> str:
+    """The verdict with its reason and note; marked unless the claim holds or is open."""
+    marked = said if said in (HOLDS, UNKNOWN) else f"**{said}**"
+    first = f"{marked}: {reason}" if reason else marked
+    return f"{first}. {note[0].upper()}{note[1:]}" if note else first
+
+
+def _or_dash(text: str) -> str:
+    return text or MISSING
 
 
 ABOUT = (
-    "`Here` is by the method of the paper, which alone decides the verdict. `With ours` is the same quantity by the best of "
-    "ours, where we changed the method; a dash where the claim has none or its rows are missing."
+    "`Paper's text` is what the source says, and `Holds if` how near to it counts as `holds`. `Paper's own rows` is the same quantity on "
+    "what its authors published, `Its program here` by their program on this card, `Faithful variant` by ours with the method of the paper, "
+    "`Our best` by the best of ours, where we changed the method. A dash: not known, or not measured. The verdict is on the faithful variant, "
+    "unless the rows that the text is about fail the test themselves: then it is `contradicted by the source's own data`. Where ours "
+    "differs and the authors' program on this card does not, it is `differs by implementation`. Where several GPUs of the paper bear its number "
+    "out, `Holds if` has their range too."
 )
 SHOWN = (
     ("Id", "id"),
     ("Claim", "claim section", "{} ({})".format),
-    ("Quantity", "quantity"),
-    ("Paper", "paper"),
-    ("Here", "here", lambda text: text or MISSING),
-    ("With ours", "ours", lambda text: text or MISSING),
-    ("Verdict", "verdict reason", _verdict),
+    ("Quantity", "quantity", _or_dash),
+    ("Paper's text", "paper"),
+    ("Holds if", "tolerance", _or_dash),
+    ("Paper's own rows", "own", _or_dash),
+    ("Its program here", "program", _or_dash),
+    ("Faithful variant", "here", _or_dash),
+    ("Our best", "ours", _or_dash),
+    ("Verdict", "verdict reason note", _verdict),
 )
 
 
