@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Draws figures, tables and reports of published result sets again, from their rows. Neither compiler nor GPU is needed.
-# Git has the tables and the figures as SVG; it ignores the PNG, PDF and report.html that are drawn beside them.
+# Git has the tables and the figures as SVG; it ignores the PNG, PDF and report.html that are drawn beside them. At its end it
+# writes results/report/, the pages of all published sets, which git has too.
 #
 # usage: scripts/replot.sh [machine-key ...]    (default: every set in results/published)
 # example: scripts/replot.sh nvidia-h200-132-sm-140-gib
@@ -26,3 +27,4 @@ for key in "$@"; do
   echo "drawing $key"
   run_python -m plots.render "$key" || exit
 done
+run_python -m plots.site || exit

@@ -1,0 +1,116 @@
+"""What the page of a source shows: its README, its figures of each set, its claims and its tables."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from experiments import folders
+from plots import catalogue
+from plots.figures import _paper
+from plots.tidy import ResultSet
+from xcorr.errors import UserError
+
+# Figures of all sources, by the page that shows them; the others stand on that of the first source.
+GENERAL = {"accuracy": "accuracy", "results": "beyond", "floor": "beyond", "roofline": "beyond", "summary": "beyond"}
+FIRST = "jpdc"
+ENLARGED = 1.6  # pixels of the page for a point of a figure
+CSV_OF = {"crossover": "best_algorithm", "comparison": "best_algorithm", "floor": "beyond", "summary": "beyond"}
+QUESTIONS = {
+    "jpdc": "Which algorithm computes cross-correlations fastest on a GPU: sums by the definition, or transforms?",
+    "autocorrelation": "How much faster does a GPU correlate images with themselves than a CPU?",
+    "template_matching": "How fast does a GPU find a template in an image by Pearson's correlation, with passes made for its size?",
+    "time_series": "How much do tensor cores gain where short templates are correlated with a long signal?",
+    "beyond": "What do the papers leave open: other sizes, other modes of timing, energy, peaks in place of surfaces, real images?",
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of a set. `file`: path of its SVG below the set's folder; `rows`: (text, path below the set's folder) of its data;
+    `width` and `height` in pixels of the page."""
+
+    title: str
+    caption: str
+    file: str
+    rows: list[tuple[str, str]]
+    width: int
+    height: int
+
+
+def sources() -> list[str]:
+    """The sources in the order of QUESTIONS, new ones after them."""
+    found = {path.parent.name for path in folders.FOLDER.glob("*/README.md")}
+    own = {path.parent.name for path in folders.experiments().values()}
+    return [*(one for one in QUESTIONS if one in own), *sorted(found & own - set(QUESTIONS))]
+
+
+def question(source: str) -> str:
+    return QUESTIONS.get(source, "")
+
+
+def page_of(figure: str) -> str:
+    """The page of a figure of plots.catalogue."""
+    for path, raw in folders.parts("figures"):
+        if figure in raw and figure in _paper.specs():
+            return path.parent.name
+    module = str(getattr(catalogue.entries()[figure].draw, "__module__", ""))
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["plots", "sources"] else GENERAL.get(figure, FIRST)
+
+
+def pictures(results: ResultSet, page: str) -> list[Picture]:
+    """The figures of a set that stand on a page, in report order."""
+    entries = catalogue.entries()
+    found = []
+    for path in sorted((results.folder / "figures").glob("*.svg")):
+        stem = path.stem
+        names = [name for name in entries if stem == name or stem.startswith(f"{name}_")]
+        if names and page_of(name := max(names, key=len)) == page:
+            title, caption = (
+                _title(entries[name].title, name, stem),
+                _paper.specs()[name].caption if name in _paper.specs() else "",
+            )
+            one = Picture(title, caption, f"figures/{path.name}", _data(results, name), *_pixels(path))
+            found.append(((list(entries).index(name), stem), one))
+    return [one for _, one in sorted(found, key=lambda one: one[0])]
+
+
+def _title(title: str, name: str, stem: str) -> str:
+    rest = stem.removeprefix(name).strip("_").replace("_", " ")
+    title = title[:1].upper() + title[1:]
+    return f"{title}, {rest}" if rest else title
+
+
+def _pixels(path: Path) -> tuple[int, int]:
+    """Width and height at which an SVG is shown: its points, enlarged so that its smallest text has 10 pixels."""
+    found = re.search(r'<svg [^>]*width="([\d.]+)pt" height="([\d.]+)pt"', path.read_text(encoding="utf-8")[:500])
+    if not found:
+        raise UserError(f"{path}: is no figure of this project; draw it with scripts/replot.sh")
+    return round(ENLARGED * float(found[1])), round(ENLARGED * float(found[2]))
+
+
+def _data(results: ResultSet, figure: str) -> list[tuple[str, str]]:
+    """The CSV table of a figure's name, if the set has one, else the files of the rows that it shows."""
+    table = f"tables/{CSV_OF.get(figure, figure)}.csv"
+    if (results.folder / table).is_file():
+        return [("CSV", table)]
+    fed = [name for name, feeds in results.feeds.items() if figure in feeds]
+    if figure in _paper.specs():
+        fed = list(_paper.specs()[figure].experiments)
+    real = [
+        path.name for path in sorted(results.folder.glob("*.csv.gz")) if path.name.split(".")[0] not in results.feeds
+    ]
+    files = [f"{name}.csv.gz" for name in sorted(fed)] or real
+    return [(f"rows of {name.split('.')[0]} (CSV)", name) for name in files if (results.folder / name).is_file()]
+
+
+def claims(folder: Path, source: str) -> pd.DataFrame:
+    """The lines of the set's claims table that are of a source."""
+    file = folder / "tables" / "claims.csv"
+    own = {one["id"] for path, raw in folders.parts("claims") if path.parent.name == source for one in raw["claims"]}
+    if not file.is_file() or not own:
+        return pd.DataFrame()
+    lines = pd.read_csv(file, dtype=str, keep_default_na=False)
+    return lines[lines["id"].isin(own)].reset_index(drop=True)
