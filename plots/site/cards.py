@@ -5,10 +5,12 @@ from typing import Any
 
 import pandas as pd
 
+from plots import noise
 from plots.report import page as facts_of
 from plots.site.counts import Counts
+from plots.tables.best_by_mode import MODES
 from plots.tables.outcomes import MEANING
-from plots.tidy import ResultSet
+from plots.tidy import ResultSet, passed
 
 REASONS = 12  # of a card; the CSV file has all
 
@@ -78,6 +80,19 @@ def card(results: ResultSet, counts: Counts) -> list[tuple[str, str]]:
         ("Repetitions left out as outliers", f"{dropped:,} (beyond 1.5 interquartile ranges from the quartiles)")
     )
     return found
+
+
+def sentences(results: ResultSet) -> list[str]:
+    """What a reader has to know of the set beside its card: modes, several cards, ties."""
+    points = passed(pd.concat([one for one in (results.points, results.with_fields) if len(one)] or [results.points]))
+    modes = [f"{one} ({MODES[one]})" if one in MODES else str(one) for one in sorted(points["mode"].unique())]
+    found = [f"Modes of timing: {', '.join(modes)}."] if modes else ["No verified time in this set."]
+    cards = {facts_of.machine_of(one).get("uuid_hash") for one in results.runs.values()} - {None, "", 0}
+    if len(cards) > 1:
+        found.append(
+            f"The rows are of {len(cards)} cards of this kind. The variants of a problem were not all measured on the same card."
+        )
+    return [*found, noise.rule(results.points)]
 
 
 def title(outcome: str) -> str:

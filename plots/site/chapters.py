@@ -14,7 +14,7 @@ from xcorr.errors import UserError
 
 # Figures of all sources, by the page that shows them; the others stand on that of the first source.
 GENERAL = {"accuracy": "accuracy", "results": "beyond", "floor": "beyond", "roofline": "beyond", "summary": "beyond"}
-FIRST = "jpdc"
+FIRST, LAST = "jpdc", "beyond"
 ENLARGED = 1.6  # pixels of the page for a point of a figure
 CSV_OF = {"crossover": "best_algorithm", "comparison": "best_algorithm", "floor": "beyond", "summary": "beyond"}
 QUESTIONS = {
@@ -28,11 +28,12 @@ QUESTIONS = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of a set. `file`: path of its SVG below the set's folder; `rows`: (text, path below the set's folder) of its data;
+    """A figure of a set, with what plots.render says of it. `file`: path of its SVG below the set's folder; `rows`: (text, path below the set's folder) of its data;
     `width` and `height` in pixels of the page."""
 
     title: str
     caption: str
+    alt: str
     file: str
     rows: list[tuple[str, str]]
     width: int
@@ -60,27 +61,46 @@ def page_of(figure: str) -> str:
     return parts[2] if parts[:2] == ["plots", "sources"] else GENERAL.get(figure, FIRST)
 
 
+def entry_of(stem: str) -> str:
+    """The figure of plots.catalogue that drew a file; "" where its name does not begin with that of a figure."""
+    names = [name for name in catalogue.entries() if stem == name or stem.startswith(f"{name}_")]
+    return max(names, key=len, default="")
+
+
+def words(results: ResultSet) -> dict[str, dict[str, str]]:
+    """What plots.render wrote of each figure, by name: title, caption, alt."""
+    file = results.folder / "tables" / "figures.csv"
+    if not file.is_file():
+        raise UserError(f"{file}: is not there; draw the set with scripts/replot.sh {results.key}")
+    lines = pd.read_csv(file, dtype=str, keep_default_na=False).to_dict("records")
+    return {str(one["name"]): {str(name): str(text) for name, text in one.items()} for one in lines}
+
+
 def pictures(results: ResultSet, page: str) -> list[Picture]:
-    """The figures of a set that stand on a page, in report order."""
-    entries = catalogue.entries()
-    found = []
-    for path in sorted((results.folder / "figures").glob("*.svg")):
-        stem = path.stem
-        names = [name for name in entries if stem == name or stem.startswith(f"{name}_")]
-        if names and page_of(name := max(names, key=len)) == page:
-            title, caption = (
-                _title(entries[name].title, name, stem),
-                _paper.specs()[name].caption if name in _paper.specs() else "",
+    """The figures of a set that stand on a page, in report order. A figure whose file names none stands on that of what no source has."""
+    found: list[tuple[tuple[int, str], Picture]] = []
+    order = list(catalogue.entries())
+    own = [(path, entry_of(path.stem)) for path in sorted((results.folder / "figures").glob("*.svg"))]
+    own = [(path, name) for path, name in own if (page_of(name) if name else LAST) == page]
+    said = words(results) if own else {}
+    for path, name in own:
+        told = said.get(path.stem)
+        if told is None:
+            raise UserError(
+                f"{path}: tables/figures.csv says nothing of it; draw the set with scripts/replot.sh {results.key}"
             )
-            one = Picture(title, caption, f"figures/{path.name}", _data(results, name), *_pixels(path))
-            found.append(((list(entries).index(name), stem), one))
+        width, height = _pixels(path)
+        one = Picture(
+            told["title"],
+            told["caption"],
+            told["alt"],
+            f"figures/{path.name}",
+            _data(results, name, path.stem),
+            width,
+            height,
+        )
+        found.append(((order.index(name) if name else len(order), path.stem), one))
     return [one for _, one in sorted(found, key=lambda one: one[0])]
-
-
-def _title(title: str, name: str, stem: str) -> str:
-    rest = stem.removeprefix(name).strip("_").replace("_", " ")
-    title = title[:1].upper() + title[1:]
-    return f"{title}, {rest}" if rest else title
 
 
 def _pixels(path: Path) -> tuple[int, int]:
@@ -91,18 +111,22 @@ def _pixels(path: Path) -> tuple[int, int]:
     return round(ENLARGED * float(found[1])), round(ENLARGED * float(found[2]))
 
 
-def _data(results: ResultSet, figure: str) -> list[tuple[str, str]]:
+def _data(results: ResultSet, figure: str, stem: str) -> list[tuple[str, str]]:
     """The CSV table of a figure's name, if the set has one, else the files of the rows that it shows."""
-    table = f"tables/{CSV_OF.get(figure, figure)}.csv"
-    if (results.folder / table).is_file():
-        return [("CSV", table)]
+    for name in filter(None, (stem, figure)):
+        table = f"tables/{CSV_OF.get(name, name)}.csv"
+        if (results.folder / table).is_file():
+            return [("CSV", table)]
     fed = [name for name, feeds in results.feeds.items() if figure in feeds]
     if figure in _paper.specs():
         fed = list(_paper.specs()[figure].experiments)
-    real = [
-        path.name for path in sorted(results.folder.glob("*.csv.gz")) if path.name.split(".")[0] not in results.feeds
+    real = figure and catalogue.entries()[figure].experiment
+    files = [f"{name}.csv.gz" for name in sorted(fed)]
+    files += [
+        path.name
+        for path in sorted(results.folder.glob("*.*.csv.gz"))
+        if path.name.split(".")[0] == real or stem in path.name
     ]
-    files = [f"{name}.csv.gz" for name in sorted(fed)] or real
     return [(f"rows of {name.split('.')[0]} (CSV)", name) for name in files if (results.folder / name).is_file()]
 
 

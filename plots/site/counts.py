@@ -6,9 +6,10 @@ import pandas as pd
 
 from experiments.driver import store
 from plots.tables import outcomes
-from plots.tidy import PLAIN_POINT, PRESET_RANK, ResultSet
+from plots.tidy import PLAIN_POINT, ResultSet
 from xcorr.fields import NAMES as FIELDS
 
+POINT = [*PLAIN_POINT, *FIELDS]
 SHOWN = ("passed", "incorrect", "failed", "timeout", "out_of_memory", "not_selected", "not_supported")
 
 
@@ -33,14 +34,10 @@ class Counts:
 
     def reasons(self) -> pd.DataFrame:
         """Why points have no time: variant, outcome, points, reason and problems, trouble first."""
-        return outcomes.reasons(self.points)
+        return outcomes.reasons(self.points, POINT)
 
 
 def of_set(results: ResultSet) -> Counts:
     """Of a point that was tried several times the outcome that plots.tables.outcomes tells: trouble first."""
     rows = store.read_set(results.folder)
-    rank = rows["outcome"].map(outcomes.RANK).fillna(len(outcomes.RANK))
-    ordered = rows.assign(_rank=rank, _preset=-rows["preset"].map(PRESET_RANK).fillna(-1))
-    ordered = ordered.sort_values(["_rank", "_preset", "repetition"], kind="stable")
-    points = ordered.drop_duplicates([*PLAIN_POINT, *FIELDS]).drop(columns=["_rank", "_preset"])
-    return Counts(points, len(rows))
+    return Counts(outcomes.points_by_outcome(rows, POINT), len(rows))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from plots import style
 from plots.figures import _classes
-from plots.report.page import method, prose
+from plots.report.page import prose
 from plots.site import cards, chapters, counts, data, findings, lines
 from plots.site import prose as markdown
 from plots.tables.table import duration
@@ -306,7 +306,7 @@ def run_cards(site: Site) -> list[dict[str, Any]]:
                 "device": cards.name(one),
                 "facts": cards.card(one, ended),
                 "meanings": cards.meanings(ended),
-                "sentences": method(one),
+                "sentences": cards.sentences(one),
                 "excluded": Grid(
                     [name.capitalize() for name in head],
                     rows,

@@ -3,6 +3,7 @@
 import ast
 import math
 import random
+import re
 import shlex
 from functools import cache
 from html.parser import HTMLParser
@@ -135,6 +136,17 @@ def test_every_source_has_a_page_with_figures():
     names = {path.stem for path in report_site.pages()}
     assert names == {"index", "accuracy", "rivals", "method", *pages.chapters.sources()}
     assert all(page(REPORT / f"{one}.html").images for one in pages.chapters.sources())
+
+
+def test_every_figure_stands_on_one_page_with_a_link_to_its_numbers():
+    shown = [image["src"] for path in report_site.pages() for image in page(path).images]
+    there = [
+        f"../published/{path.relative_to(RESULTS / 'published')}" for path in RESULTS.glob("published/*/figures/*.svg")
+    ]
+    assert sorted(shown) == sorted(there)
+    for path in report_site.pages():
+        captions = re.findall(r"<figcaption.*?</figcaption>", path.read_text(encoding="utf-8"), re.DOTALL)
+        assert not [one for one in captions if ".csv" not in one], path
 
 
 def test_the_front_page_has_five_findings_with_the_name_of_the_card():
