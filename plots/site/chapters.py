@@ -51,14 +51,19 @@ def question(source: str) -> str:
     return QUESTIONS.get(source, "")
 
 
-def page_of(figure: str) -> str:
-    """The page of a figure of plots.catalogue."""
+def source_of(figure: str) -> str:
+    """The source of a figure of plots.catalogue; "" where it serves every source."""
     for path, raw in folders.parts("figures"):
         if figure in raw and figure in _paper.specs():
             return path.parent.name
     module = str(getattr(catalogue.entries()[figure].draw, "__module__", ""))
     parts = module.split(".")
-    return parts[2] if parts[:2] == ["plots", "sources"] else GENERAL.get(figure, FIRST)
+    return parts[2] if parts[:2] == ["plots", "sources"] else ""
+
+
+def page_of(figure: str) -> str:
+    """The page of a figure of plots.catalogue."""
+    return source_of(figure) or GENERAL.get(figure, FIRST)
 
 
 def entry_of(stem: str) -> str:
@@ -77,8 +82,8 @@ def words(results: ResultSet) -> dict[str, dict[str, str]]:
 
 
 def pictures(results: ResultSet, page: str) -> list[Picture]:
-    """The figures of a set that stand on a page, in report order. A figure whose file names none stands on that of what no source has."""
-    found: list[tuple[tuple[int, str], Picture]] = []
+    """The figures of a set that stand on a page: those of the source first, then those of all sources, in report order. A figure whose file names none stands on that of what no source has."""
+    found: list[tuple[tuple[bool, int, str], Picture]] = []
     order = list(catalogue.entries())
     own = [(path, entry_of(path.stem)) for path in sorted((results.folder / "figures").glob("*.svg"))]
     own = [(path, name) for path, name in own if (page_of(name) if name else LAST) == page]
@@ -99,7 +104,8 @@ def pictures(results: ResultSet, page: str) -> list[Picture]:
             width,
             height,
         )
-        found.append(((order.index(name) if name else len(order), path.stem), one))
+        of_all = bool(name) and not source_of(name)
+        found.append(((of_all, order.index(name) if name else len(order), path.stem), one))
     return [one for _, one in sorted(found, key=lambda one: one[0])]
 
 

@@ -167,3 +167,21 @@ def test_no_console_error_and_nothing_wider_than_the_window(page, tmp_path):
     found = probe(dom)
     assert sorted(one[0] for one in found) == pytest.approx(list(widths), abs=20)
     assert all(one[1] <= one[0] and one[2] == [] for one in found), found
+
+
+@needs_chromium
+@pytest.mark.parametrize("page", report_site.pages(), ids=lambda page: page.stem)
+def test_nothing_is_cut_off_in_print(page, tmp_path):
+    """The rules for print at the width of a sheet of A4: paper does not scroll."""
+    style = (REPORT / "style.css").read_text(encoding="utf-8")
+    assert style.count("@media print {") == 1
+    script = f"""addEventListener('load', () => {{const d = document.documentElement;
+    const found = [...document.querySelectorAll('body *')].filter((e) => !e.closest('.skip')
+      && e.getBoundingClientRect().right > d.clientWidth + 1).map((e) => e.tagName + '.' + e.className); {WRITE}}});"""
+    copy = probed(page, tmp_path, script)
+    sheet = "<style>" + style.replace("@media print {", "@media all {") + "</style>"
+    text = copy.read_text(encoding="utf-8").replace('<link rel="stylesheet" href="style.css">', sheet)
+    assert sheet in text
+    copy.write_text(text, encoding="utf-8")
+    dom, _ = browse(copy, tmp_path, 740)
+    assert probe(dom) == []
