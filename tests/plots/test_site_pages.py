@@ -185,3 +185,23 @@ def test_nothing_is_cut_off_in_print(page, tmp_path):
     copy.write_text(text, encoding="utf-8")
     dom, _ = browse(copy, tmp_path, 740)
     assert probe(dom) == []
+
+
+@needs_chromium
+def test_a_table_sorts_by_numbers_and_shows_the_lines_with_some_words(tmp_path):
+    script = f"""const table = document.querySelector('table.sortable'), field = document.querySelector('.filter input');
+    const column = (place) => [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.cells[place].textContent);
+    const found = {{before: column(2)}};
+    table.tHead.rows[0].cells[2].querySelector('button').click();
+    found.up = column(2);
+    table.tHead.rows[0].cells[2].querySelector('button').click();
+    found.down = column(2);
+    field.value = 'NPP 1:1';
+    field.dispatchEvent(new Event('input'));
+    found.shown = column(1); {WRITE}"""
+    dom, console = browse(probed(REPORT / "rivals.html", tmp_path, script), tmp_path)
+    found = probe(dom)
+    assert isinstance(found, dict) and console == ""
+    assert list(map(float, found["up"])) == sorted(map(float, found["before"]))
+    assert list(map(float, found["down"])) == sorted(map(float, found["before"]), reverse=True)
+    assert 0 < len(found["shown"]) < len(found["before"]) and all("NPP" in one for one in found["shown"])
