@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
+
 from experiments.driver import store
 from plots import catalogue, imported, style, tidy
 from plots.drawing import Drawing, Omitted, Result
@@ -19,6 +21,7 @@ from plots.metrics import METRICS
 from plots.report import page
 from plots.sets import choose, loaded
 from plots.tables import table as tables
+from plots.tables.text import csv
 from xcorr.errors import Parser, command
 from xcorr.errors import choose as choose_names
 
@@ -61,6 +64,12 @@ def _remove_stale(folder: Path, drawn: list[str]) -> None:
             path.unlink()
 
 
+def words(drawings: Sequence[Drawing]) -> str:
+    """Title, caption and text for those who cannot see it of each figure, as CSV: plots.site shows them beside the figures."""
+    names = ["name", "title", "caption", "alt"]
+    return csv(pd.DataFrame([[getattr(one, name) for name in names] for one in drawings], columns=names))
+
+
 def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> Written:
     """Write figures, tables and the report of one set into `out`."""
     from tqdm import tqdm
@@ -75,6 +84,7 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
             if extension == "svg":
                 svgs[drawing.name] = data.decode("utf-8")
     _remove_stale(out / "figures", [drawing.name for drawing in drawings])
+    store.write_atomic(out / "tables" / "figures.csv", words(drawings).encode("utf-8"))
     pages = tables.pages(results)
     for table, said in pages:
         for name, text in table.files(said).items():

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the local results of a machine a published set, draws the set, and rewrites the generated blocks of README.md and
+# Makes the local results of a machine a published set, draws the set, and rewrites the report and the generated blocks of README.md and
 # docs/. Then commit the set's folder and the pages: git adds only what belongs there.
 #
 # usage: scripts/publish.sh [--add] [machine-key]    (default: the only local set)
@@ -32,4 +32,5 @@ run_python -m experiments.published.publish "${add[@]}" "$1" || exit
 run_python -m plots.render "$1" || exit
 run_python -m plots.machines || exit
 run_python -m plots.report.pages || exit
+run_python -m plots.site || exit
 echo "published: $XCORR_ROOT/results/published/$1"

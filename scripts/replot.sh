@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Draws figures, tables and reports of published result sets again, from their rows, and then the figures that compare all
-# published machines (results/machines/). Neither compiler nor GPU is needed.
-# Git has the tables and the figures as SVG; it ignores the PNG, PDF and report.html that are drawn beside them.
+# Draws figures, tables and reports of published result sets again, from their rows, then the figures that compare all published
+# machines (results/machines/), and writes the pages of all published sets (results/report/). Neither compiler nor GPU is needed.
+# Git has the tables, these pages and the figures as SVG; it ignores the PNG, PDF and report.html that are drawn beside them.
 #
 # usage: scripts/replot.sh [machine-key ...]    (default: every set in results/published)
 # example: scripts/replot.sh nvidia-h200-132-sm-140-gib
@@ -29,3 +29,4 @@ for key in "$@"; do
 done
 echo "comparing all published machines"
 run_python -m plots.machines || exit
+run_python -m plots.site || exit

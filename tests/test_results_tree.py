@@ -1,4 +1,4 @@
-"""What may be tracked below results/: published sets, and the files that README.md there names. Nothing local."""
+"""What may be tracked below results/: published sets, their report, and the files that README.md there names. Nothing local."""
 
 import re
 from pathlib import Path
@@ -24,6 +24,7 @@ TRACKED = re.compile(
     rf"{MACHINES}|{SET}(?:(?:{EXPERIMENTS})\.csv\.gz|(?:{RECORDS})\.json|accuracy_offset\.csv"
     rf"|(?:{REAL})\.(?:[a-z]+\.csv\.gz|previews\.npz|summary\.json)"
     r"|figures/[a-zA-Z0-9_-]+\.svg|tables/[a-z0-9_]+\.(?:csv|md|tex))"
+    r"|report/(?:[a-z_]+\.(?:html|css|js)|data/[a-z0-9-]+\.(?:csv|js))"
 )
 
 
@@ -47,6 +48,8 @@ def test_results_hold_published_sets_and_nothing_else() -> None:
         "published/m/notes.csv.gz",
         "published/m/report.html",
         "machines/machines_crossover.png",
+        "report/rows.csv.gz",
+        "report/figures/one.svg",
         "notes.json",
     ],
 )

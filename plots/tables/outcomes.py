@@ -1,6 +1,7 @@
 """How many points of a set ended how, and why: the part of the rows that figures do not show."""
 
 import re
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -22,13 +23,13 @@ MEANING = {
 EXAMPLES = 4
 
 
-def points_by_outcome(rows: pd.DataFrame) -> pd.DataFrame:
-    """One line per point (PLAIN_POINT columns) with its outcome and reason, over all presets."""
+def points_by_outcome(rows: pd.DataFrame, point: Sequence[str] = PLAIN_POINT) -> pd.DataFrame:
+    """One line per point (columns `point`) with its outcome and reason, over all presets."""
     if rows.empty:
         return rows
     outcome, preset = rows["outcome"].map(RANK).fillna(len(RANK)), -rows["preset"].map(PRESET_RANK).fillna(-1)
     by = ["_outcome", "_preset", "repetition"]
-    return ordered(rows, by, _outcome=outcome, _preset=preset).drop_duplicates(PLAIN_POINT)
+    return ordered(rows, by, _outcome=outcome, _preset=preset).drop_duplicates(point)
 
 
 def counts(rows: pd.DataFrame) -> pd.DataFrame:
@@ -43,11 +44,11 @@ def counts(rows: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index()
 
 
-def reasons(rows: pd.DataFrame) -> pd.DataFrame:
-    """Why points have no time: variant, outcome, points, reason (of the first, numbers may differ)
+def reasons(rows: pd.DataFrame, point: Sequence[str] = PLAIN_POINT) -> pd.DataFrame:
+    """Why points (columns `point`) have no time: variant, outcome, points, reason (of the first, numbers may differ)
     and examples of the problems, trouble first."""
     columns = ["variant", "outcome", "points", "reason", "problems"]
-    points = points_by_outcome(rows)
+    points = points_by_outcome(rows, point)
     if points.empty:
         return pd.DataFrame(columns=columns)
     points = points[~points["outcome"].isin(["passed", "published"])]
