@@ -1,6 +1,5 @@
 """What the page of a source shows: its README, its figures of each set, its claims and its tables."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,13 +8,13 @@ import pandas as pd
 from experiments import folders
 from plots import catalogue
 from plots.figures import _paper
+from plots.site.sizes import pixels
 from plots.tidy import ResultSet
 from xcorr.errors import UserError
 
 # Figures of all sources, by the page that shows them; the others stand on that of the first source.
 GENERAL = {"accuracy": "accuracy", "results": "beyond", "floor": "beyond", "roofline": "beyond", "summary": "beyond"}
 FIRST, LAST = "jpdc", "beyond"
-ENLARGED = 1.6  # pixels of the page for a point of a figure
 CSV_OF = {"crossover": "best_algorithm", "comparison": "best_algorithm", "floor": "beyond", "summary": "beyond"}
 QUESTIONS = {
     "jpdc": "Which algorithm computes cross-correlations fastest on a GPU: sums by the definition, or transforms?",
@@ -94,7 +93,7 @@ def pictures(results: ResultSet, page: str) -> list[Picture]:
             raise UserError(
                 f"{path}: tables/figures.csv says nothing of it; draw the set with scripts/replot.sh {results.key}"
             )
-        width, height = _pixels(path)
+        width, height = pixels(path)
         one = Picture(
             told["title"],
             told["caption"],
@@ -107,14 +106,6 @@ def pictures(results: ResultSet, page: str) -> list[Picture]:
         of_all = bool(name) and not source_of(name)
         found.append(((of_all, order.index(name) if name else len(order), path.stem), one))
     return [one for _, one in sorted(found, key=lambda one: one[0])]
-
-
-def _pixels(path: Path) -> tuple[int, int]:
-    """Width and height at which an SVG is shown: its points, enlarged so that its smallest text has 10 pixels."""
-    found = re.search(r'<svg [^>]*width="([\d.]+)pt" height="([\d.]+)pt"', path.read_text(encoding="utf-8")[:500])
-    if not found:
-        raise UserError(f"{path}: is no figure of this project; draw it with scripts/replot.sh")
-    return round(ENLARGED * float(found[1])), round(ENLARGED * float(found[2]))
 
 
 def _data(results: ResultSet, figure: str, stem: str) -> list[tuple[str, str]]:

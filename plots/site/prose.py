@@ -1,13 +1,16 @@
-"""The Markdown of the project's README files as HTML: headings, paragraphs, lists, tables, code, links and stress. Nothing else occurs there."""
+"""The Markdown of the project's README files and of results/machines/ as HTML: headings, paragraphs, lists, tables, pictures, code, links and
+stress. Nothing else occurs there."""
 
 import re
 from pathlib import Path
 
 from markupsafe import Markup, escape
 
+from plots.site.sizes import pixels
 from xcorr.paths import ROOT
 
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+_PICTURE = re.compile(r"!\[(.+)\]\(([^)\s]+)\)")
 _STRESS = re.compile(r"\*\*(.+?)\*\*")
 
 
@@ -63,19 +66,28 @@ def html(page: Path, up: str, title: bool = False) -> Markup:
             lines = lines[1:]
         if not lines:
             continue
-        if lines[0].startswith("|"):
+        if picture := _PICTURE.fullmatch(lines[0]):
+            done.append(_picture(picture[1], page.parent / picture[2], _target(picture[2], page, up)))
+        elif lines[0].startswith("|"):
             head, *rows = tables(block)[0]
             done.append(_table(head, rows, page, up))
-        elif lines[0].startswith("- "):
-            items = " ".join(lines).removeprefix("- ").split(" - ")
+        elif lines[0][:2] in ("- ", "* "):
+            items = " ".join(lines)[2:].split(f" {lines[0][0]} ")
             done.append("<ul>" + "".join(f"<li>{inline(one, page, up)}</li>" for one in items) + "</ul>")
         else:
             done.append(f"<p>{inline(' '.join(one.strip() for one in lines), page, up)}</p>")
     return Markup("\n".join(done))
 
 
+def _picture(alt: str, file: Path, link: str) -> str:
+    width, height = pixels(file)
+    box = f'<div class="scroll" role="region" tabindex="0" aria-label="Figure: {escape(alt.partition(":")[0])}">'
+    shown = f'<img src="{link}" alt="{escape(alt)}" width="{width}" height="{height}" loading="lazy">'
+    return f'{box}<a href="{link}">{shown}</a></div>'
+
+
 def _table(head: list[str], rows: list[list[str]], page: Path, up: str) -> str:
     top = "".join(f'<th scope="col">{inline(one, page, up)}</th>' for one in head)
     body = "\n".join("<tr>" + "".join(f"<td>{inline(one, page, up)}</td>" for one in row) + "</tr>" for row in rows)
-    box = '<div class="scroll" role="region" tabindex="0" aria-label="What the source says and what measures it">'
+    box = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(head[0])} and more">'
     return f"{box}<table><thead><tr>{top}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
