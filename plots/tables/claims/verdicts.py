@@ -187,6 +187,8 @@ def _said(claim: Claim, seen: Found, results: ResultSet, proof: evidence.Evidenc
     said = verdict(seen, proof.widened(claim.test))
     if against := proof.against(claim.test):
         return CONTRADICTED, f"see {', '.join(against)}"
+    if said == DIFFERS and claim.kind == "published":  # nothing of it was measured here
+        return CONTRADICTED, _reason(said, seen)
     if said == DIFFERS and proof.program_holds(results.key, claim.test):
         return OTHERWISE, "its program on this card bears it out"
     return said, _reason(said, seen)
