@@ -206,7 +206,10 @@ def test_a_file_that_only_a_newer_program_can_read_keeps_its_name(tmp_path):
         store.read_rows(tmp_path)
 
 
-@pytest.mark.parametrize("folder", sorted((ROOT / "results" / "published").glob("*")), ids=lambda path: path.name)
+SETS = sorted(path.parent for path in (ROOT / "results" / "published").glob("*/runs.json"))
+
+
+@pytest.mark.parametrize("folder", SETS, ids=lambda path: path.name)
 def test_every_row_that_was_published_counts(folder):
     said: list[str] = []
     assert store.read_rows(folder, said.append) and not said

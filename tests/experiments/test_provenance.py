@@ -182,7 +182,10 @@ def test_a_published_problem_that_is_mixed_stays_beside_others(driver, capsys):
     assert "did not meet in one run" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("folder", sorted((ROOT / "results" / "published").glob("*")), ids=lambda path: path.name)
+SETS = sorted(path.parent for path in (ROOT / "results" / "published").glob("*/runs.json"))
+
+
+@pytest.mark.parametrize("folder", SETS, ids=lambda path: path.name)
 def test_sets_from_before_this_rule_are_read(folder):
     assert store.read_rows(folder)
 
