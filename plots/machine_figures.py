@@ -38,7 +38,7 @@ def curves(machines: Sequence[Machine], form: str, columns: tuple[str, str], uni
     drawn_sizes = pd.concat([frame for _, frame in facets])
     for one_axes, (counts, frame) in zip([a for row in axes for a in row], facets):
         for one in drawn:
-            own = one.cells[(one.cells["form"] == form) & (one.cells["counts"] == counts)]
+            own = _at(one.cells, form, counts)
             own = own.dropna(subset=["y"]).sort_values("side")
             if len(own):
                 (artist,) = one_axes.plot(own["side"], own["y"], **curve_style(one))
@@ -133,8 +133,8 @@ def optimisation_figure(machines: Sequence[Machine], form: str, counts: str, ste
     labels = [one.label for one in machines]
     figure, axes, width = panels.grid(len(there), legend=panels.legend_lines(labels, style.PAGE_IN))
     everything = pd.concat(lines.values())
-    sizes = pd.concat([one.cells for one in machines])
-    sizes = sizes[(sizes["form"] == form) & (sizes["counts"] == counts) & sizes["side"].isin(everything.index)]
+    sizes = _at(pd.concat([one.cells for one in machines]), form, counts)
+    sizes = sizes[sizes["side"].isin(everything.index)]
     handles: dict[str, object] = {}
     for one_axes, name in zip([a for row in axes for a in row], there):
         for one in machines:
@@ -163,7 +163,7 @@ def _ratios(one: Machine, form: str, counts: str, name: str) -> pd.Series:
     """Baseline over an optimisation by matrix side."""
     if name not in one.cells:
         return pd.Series(dtype=float)
-    own = one.cells[(one.cells["form"] == form) & (one.cells["counts"] == counts)].sort_values("side")
+    own = _at(one.cells, form, counts).sort_values("side")
     return (own["baseline_us"] / own[name]).set_axis(own["side"]).dropna()
 
 
