@@ -182,11 +182,6 @@ def hue_name(variant: str, family: str) -> str:
     return free[hashlib.sha256(family.encode()).digest()[0] % len(free)]
 
 
-def is_transform(variant: str, family: str) -> bool:
-    """Whether a variant goes through the frequency domain (as its hue says too)."""
-    return hue_name(variant, family) == FAMILY_HUES["fft"]
-
-
 def shaded(colour: str, amount: float) -> str:
     """`colour` mixed with white (amount > 0) or black (amount < 0); |amount| <= 1."""
     target = 1.0 if amount > 0 else 0.0

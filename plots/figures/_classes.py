@@ -4,19 +4,19 @@ import pandas as pd
 
 from plots import style
 from plots.figures import _curves
-from plots.style import is_transform
+from xcorr.native.variants import is_transform
 
 
 def class_label(variant: str, family: str) -> str:
     """`FFT`, `warp-shuffle`, `CPU`, ...: what a reader calls the class."""
-    if is_transform(variant, family):
+    if is_transform(variant):
         return "FFT"
     return "CPU, by definition" if family == "cpu" else family.replace("_", "-")
 
 
 def order(variant: str, family: str) -> tuple[bool, str]:
     """Sort key: definition-based classes by name, transforms last."""
-    return is_transform(variant, family), class_label(variant, family)
+    return is_transform(variant), class_label(variant, family)
 
 
 def curves(points: pd.DataFrame, largest: bool) -> list[_curves.Curve]:
@@ -24,7 +24,7 @@ def curves(points: pd.DataFrame, largest: bool) -> list[_curves.Curve]:
     largest (or smallest) of the class. Sorted by `order`."""
     points = points.assign(
         _class=[class_label(v, f) for v, f in zip(points["variant"], points["family"])],
-        _last=[is_transform(v, f) for v, f in zip(points["variant"], points["family"])],
+        _last=points["variant"].map(is_transform),
     ).sort_values(["y", "variant", "params"], ascending=[not largest, True, True], kind="stable")
     precisions = sorted(points["precision"].unique(), key=lambda p: (p != "fp32", p))
     found = []
@@ -39,7 +39,7 @@ def curves(points: pd.DataFrame, largest: bool) -> list[_curves.Curve]:
 
 def class_hue(variant: str, family: str) -> str:
     """Name of the class's hue in style.HUES."""
-    if is_transform(variant, family):
+    if is_transform(variant):
         return style.FAMILY_HUES["fft"]
     return style.FAMILY_HUES.get(family) or style.hue_name(variant, family)
 

@@ -9,6 +9,7 @@ from plots.figures import _cells, _classes
 from plots.figures._panels import FORM_TITLES
 from plots.tables import best_table
 from plots.tidy import USUAL, ResultSet, select
+from xcorr.native.variants import is_transform
 
 ORDER = 60
 TITLE = "Crossover map"
@@ -56,7 +57,7 @@ def _one(accounting: str, table: pd.DataFrame, families: dict[str, str]) -> Draw
 
 def _colour(variant: str, families: dict[str, str]) -> str:
     """Hue of the winner's class. Transforms are darker, so that the border shows in grey too."""
-    dark = _classes.is_transform(variant, families[variant])
+    dark = is_transform(variant)
     hue = _classes.class_hue(variant, families[variant])
     return style.shaded(style.HUES[hue], 0.5 if dark else 0.72)
 
@@ -70,7 +71,7 @@ def _panel(
         text = f"{style.label(line['best'])}\n{best_table.margin(line, 'alone')}{best_table.signs(line)}"
         hatch = "////" if line["is_tie"] else ""
         cells[place] = _cells.Cell(text, _colour(line["best"], families), hatch)
-        transforms[place] = _classes.is_transform(line["best"], families[line["best"]])
+        transforms[place] = is_transform(line["best"])
     return _cells.Panel(FORM_TITLES.get(form, form), counts, sizes, cells, borders(counts, sizes, transforms))
 
 

@@ -12,6 +12,7 @@ from plots.tables import beyond
 from plots.tables.best_by_mode import MODES
 from plots.tables.crossover import crossed
 from plots.tidy import ResultSet
+from xcorr.native.variants import is_transform
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,7 @@ def crossovers(results: ResultSet) -> pd.DataFrame:
     equal where it lies between measured sizes. Only lines with at least two sizes at which both were measured."""
     points = tidy.passed(results.feeding("crossover"), **tidy.USUAL)
     found = []
-    transform = [style.is_transform(*one) for one in zip(points["variant"], points["family"])] if len(points) else []
-    points = points.assign(_transform=transform)
+    points = points.assign(_transform=points["variant"].map(is_transform).astype(bool))
     for (form, counts), own in points.groupby(["form", "counts"]):
         best = own.groupby(["side", "_transform"])["compute_us"].min().unstack().dropna()
         if len(best) > 1 and len(best.columns) == 2:

@@ -8,13 +8,14 @@ import math
 
 import pandas as pd
 
-from plots import floor, style, tidy
+from plots import floor, tidy
 from plots.ceilings import Ceilings, load
 from plots.figures import _classes
 from plots.noise import STANDARD_ERRORS
 from plots.tables import best_by_mode, best_table
 from plots.tidy import CONDITION, PROBLEM, ResultSet
 from xcorr.fields import Fields
+from xcorr.native.variants import is_transform
 
 # What is asked, in the order in which the page asks it.
 ASKED = "machine form counts size window boundary score result more precision mode plan".split()
@@ -49,9 +50,8 @@ def table(results: ResultSet) -> pd.DataFrame:
         device=["cuda:0" if one == "cuda" else "cpu" for one in lines["backend"]],
         group=[_classes.class_label(*one) for one in zip(lines["best"], lines["family"])],
     )
-    lines = lines.assign(
-        command=[_command(one) for one in _dicts(lines)], python=[_python(one) for one in _dicts(lines)]
-    )
+    asked = _dicts(lines)
+    lines = lines.assign(command=[_command(one) for one in asked], python=[_python(one) for one in asked])
     places = {name: place for place, name in enumerate(best_by_mode.MODES)}
     by = ["form", "lefts", "rights", "_side", "size", "window", "fields", "precision", "_mode", "_plan"]
     keys = {"_mode": lines["mode"].map(places), "_plan": lines["plan"] == ANEW, "_side": lines["side"]}
@@ -100,7 +100,7 @@ def _judged(points: pd.DataFrame, results: ResultSet) -> pd.DataFrame:
     """Cells with a transform and cells without one by themselves: here are problems that transforms do not compute, so that their
     absence leaves nothing undecided. Which families were not asked is not known of them."""
     cell = [*PROBLEM, *CONDITION]
-    transform = [style.is_transform(*one) for one in zip(points["variant"], points["family"])]
+    transform = points["variant"].map(is_transform).astype(bool)
     has = points.assign(_transform=transform).groupby(cell)["_transform"].transform("any") if len(points) else []
     halves = [own for _, own in points.groupby(has)] if len(points) else []
     found = (best_table.best_table(own).assign(missing_families="") for own in halves)

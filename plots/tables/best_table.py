@@ -19,6 +19,7 @@ from plots.tables.table import MISSING, PARAMETERS, TIME, Grid, Page, Table
 from plots.tables.table import readable as read
 from plots.tables.text import csv, tabular, tex_escape
 from plots.tidy import CONDITION, USUAL, ResultSet, best_parameters, ordered, passed, select, unusual
+from xcorr.native.variants import is_transform
 
 ACCOUNTINGS: dict[str, tuple[str, Callable[[pd.DataFrame], pd.Series]]] = {
     "compute": ("plan kept between calls", metrics.seconds),
@@ -75,8 +76,7 @@ def best_table(points: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.Dat
 def undecided(passed: pd.DataFrame) -> pd.Series:
     """Mask of the points of cells without a transform, in forms that have some: whatever is fastest
     there, the one rival that overtakes with size was not asked."""
-    names = zip(passed["variant"], passed["family"])
-    transform = pd.Series([style.is_transform(*name) for name in names], passed.index, dtype=bool)
+    transform = passed["variant"].map(is_transform).astype(bool)
     has = transform.groupby([passed[name] for name in CELL]).transform("any")
     return transform.groupby(passed["form"]).transform("any") & ~has
 

@@ -15,8 +15,8 @@ from collections import defaultdict
 
 import pandas as pd
 
-from plots import style
 from plots.tidy import CONDITION, PROBLEM
+from xcorr.native.variants import is_transform
 
 REASONS = ("not_supported", "out_of_memory", "timeout")
 PREDICTED = re.compile(r"predicted ([\d.e+-]+) s per launch")
@@ -37,9 +37,9 @@ def missing(points: pd.DataFrame, rows: pd.DataFrame | None) -> dict[Cell, list[
     where only times are known."""
     if points.empty:
         return {}
-    points = points.assign(
-        _transform=[style.is_transform(*name) for name in zip(points["variant"], points["family"])]
-    ).sort_values(["time_us", "variant", "params"], kind="stable")
+    points = points.assign(_transform=points["variant"].map(is_transform)).sort_values(
+        ["time_us", "variant", "params"], kind="stable"
+    )
     kinds = {kind: own.groupby("family")["variant"].agg(set).to_dict() for kind, own in points.groupby(KIND)}
     definitions = set(points["family"]) - set(points.loc[points["_transform"], "family"])
     fastest = points.drop_duplicates(CELL).set_index(CELL)[["time_us", "_transform"]]

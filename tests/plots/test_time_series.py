@@ -167,9 +167,9 @@ def test_the_map_has_a_grid_for_each_class_and_names_the_kind():
     assert any("tf32" in one and "3xtf32" not in one for one in either) and any("fft" in one for one in either)
     texts = [text.get_text() for text in grids["FP32 grade"].texts]
     assert any("3xtf32" in one for one in texts) and any("fft" in one for one in texts)
-    assert figure.kind("timeseries_fft", "time_series", "fp32") == "transform"
-    assert figure.kind("timeseries_tf32", "time_series", "tf32") == "tensor cores"
-    assert figure.kind("timeseries_cublas", "time_series", "fp32") == "direct"
+    assert figure.kind("timeseries_fft", "fp32") == "transform"
+    assert figure.kind("timeseries_tf32", "tf32") == "tensor cores"
+    assert figure.kind("timeseries_cublas", "fp32") == "direct"
 
 
 def test_claims_are_decided_at_the_problem_of_table_2():

@@ -13,6 +13,7 @@ from plots.figures import _cells, _panels
 from plots.metrics import METRICS, si_time
 from plots.sources.time_series.tables import time_series
 from plots.tidy import ResultSet, select
+from xcorr.native.variants import is_transform
 
 ORDER = 90
 TITLE = "Time series"
@@ -32,8 +33,8 @@ def sweeps() -> dict[str, dict[str, Any]]:
     return dict(folders.part("time_series", "figures")["drawn_by"]["time_series"])
 
 
-def kind(variant: str, family: str, precision: str) -> str:
-    if style.is_transform(variant, family):
+def kind(variant: str, precision: str) -> str:
+    if is_transform(variant):
         return "transform"
     return "tensor cores" if precision in TENSOR else "direct"
 
@@ -111,7 +112,7 @@ def _map(points: pd.DataFrame) -> Result:
         may = {one, time_series.GRADE} if one in TENSOR else {one}
         fastest = points[points["class"].isin(may)].drop_duplicates(["samples", "templates"])
         for _, row in fastest.iterrows():
-            of = kind(row["variant"], row["family"], row["precision"])
+            of = kind(row["variant"], row["precision"])
             short = style.label(row["variant"]).removeprefix(PREFIX)
             text = f"{short}\n{si_time(row['compute_us'] * 1e-6)}"
             cells[str(row["templates"]), str(row["samples"])] = _cells.Cell(text, KINDS[of], HATCHES[of])
