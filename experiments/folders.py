@@ -15,13 +15,8 @@ from xcorr.paths import ROOT
 
 FOLDER = ROOT / "experiments"
 SETTINGS = ("presets", "rates")  # of all experiments
-PARTS = (
-    "claims",
-    "evidence",
-    "figures",
-    "baselines",
-    "inputs",
-)  # of a source; any other TOML file of its folder is an experiment
+# Of a source; any other TOML file of its folder is an experiment.
+PARTS = ("claims", "evidence", "figures", "baselines", "inputs")
 PROGRAMS = ("input", "reading")  # keys of inputs.toml
 
 

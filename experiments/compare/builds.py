@@ -153,7 +153,9 @@ def run(argv: Sequence[str]) -> int:
         if not path.is_file():
             raise UserError(f"{path}: not built; run scripts/build.sh in its tree")
     benches = [Bench(resolved(path), options.device) for path in programs]
-    published = sorted(path for path in (RESULTS / "published").iterdir() if not path.name.startswith("published-"))
+    published = sorted(
+        one for one in (RESULTS / "published").glob("*") if one.is_dir() and not store.is_imported(one.name)
+    )
     points = points_of(
         benches, options.device, list(filter(None, options.variants.split(","))), options.points, published
     )

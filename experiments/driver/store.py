@@ -326,6 +326,11 @@ def newest_sources(rows: list[Row]) -> list[Row]:
     ]
 
 
+def is_imported(key: str) -> bool:
+    """Whether the machine key is that of a set that was imported (scripts/import_published.py) and not measured."""
+    return key.startswith("published-")
+
+
 def shown(folder: Path, rows: list[Row]) -> list[Row]:
     """The rows of a set for figures and tables: all rows of a published set, `newest_sources` of a local one."""
     return rows if (folder / "runs.json").exists() else newest_sources(rows)

@@ -1,7 +1,7 @@
 """Makes the files of the report: pages of templates, data, style and scripts, as bytes by their path below results/report/."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,14 +89,14 @@ def build(sets: Sequence[ResultSet]) -> dict[str, bytes]:
     files = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in COPIED}
     files |= {"data/answers.js": data.answers(site.answers, names), "data/answers.csv": data.table(site.answers)}
     nav = [("index", "Answers"), *((one, title_of(one)) for one in chapters.sources()), *OTHERS.items()]
-    files |= {"data/machines.csv": data.table(machines(site))}
-    for one in site.sets:
-        files[f"data/exclusions-{one.key}.csv"] = data.table(cards.excluded(site.ended[one.key]))
+    measured, excluded = machines(site), {one.key: cards.excluded(site.ended[one.key]) for one in site.sets}
+    files |= {"data/machines.csv": data.table(measured)}
+    files |= {f"data/exclusions-{key}.csv": data.table(frame) for key, frame in excluded.items()}
     rivals = rival_tables()
     files |= {f"data/{name}.csv": data.table(frame) for name, _, frame in rivals}
-    pages: dict[str, tuple[str, dict[str, Any]]] = {"index": ("index", index(site))}
+    pages: dict[str, tuple[str, dict[str, Any]]] = {"index": ("index", index(site, measured))}
     pages |= {one: ("source", source(site, one)) for one in chapters.sources()}
-    pages |= {"accuracy": ("accuracy", accuracy(site)), "method": ("method", {"cards": run_cards(site)})}
+    pages |= {"accuracy": ("accuracy", accuracy(site)), "method": ("method", {"cards": run_cards(site, excluded)})}
     pages["machines"] = ("machines", {"text": markdown.html(MACHINES, UP)})
     pages["rivals"] = ("rivals", {"pages": [rival_page(*one) for one in rivals]})
     loader = jinja2.FileSystemLoader(TEMPLATES)
@@ -117,9 +117,9 @@ def title_of(source: str) -> str:
     return NAMES.get(source, source.replace("_", " ").capitalize())
 
 
-def index(site: Site) -> dict[str, Any]:
+def index(site: Site, own: pd.DataFrame) -> dict[str, Any]:
+    """`own`: the lines of `machines`."""
     main = site.main
-    own = machines(site)
     return {
         "device": cards.name(main),
         "key": main.key,
@@ -175,7 +175,9 @@ def winners(site: Site) -> dict[str, Any]:
     numbers = own["size"].value_counts()
     own = own[own["size"].map(lambda size: ":" not in size and numbers[size] >= MAP_CELLS).astype(bool)]
     sizes = sorted(own["size"].unique(), key=lambda size: [int(one) for one in size.split("x")])
-    looks = {name: _tint(name, best, family) for name, best, family in _families(site.main, own)}
+    families = dict(zip(site.main.points["variant"], site.main.points["family"]))
+    firsts = own.drop_duplicates("group")
+    looks = {group: _tint(best, families[best]) for group, best in zip(firsts["group"], firsts["best"])}
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for one in own.to_dict("records"):
         cell = {
@@ -192,13 +194,7 @@ def winners(site: Site) -> dict[str, Any]:
     }
 
 
-def _families(results: ResultSet, own: pd.DataFrame) -> list[tuple[str, str, str]]:
-    families = dict(zip(results.points["variant"], results.points["family"]))
-    found = own.drop_duplicates("group")
-    return [(group, best, families[best]) for group, best in zip(found["group"], found["best"])]
-
-
-def _tint(_: str, variant: str, family: str) -> str:
+def _tint(variant: str, family: str) -> str:
     return style.shaded(style.HUES[_classes.class_hue(variant, family)], 0.78)
 
 
@@ -293,11 +289,11 @@ def rival_page(name: str, path: Path, frame: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def run_cards(site: Site) -> list[dict[str, Any]]:
+def run_cards(site: Site, excluded: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
     found = []
     for one in site.sets:
         ended = site.ended[one.key]
-        reasons = cards.excluded(ended).head(cards.REASONS)
+        reasons = excluded[one.key].head(cards.REASONS)
         head = ["variant", "outcome", "points", "reason", "problems"]
         rows = (
             [[style.label(line[0]), cards.title(line[1]), *line[2:]] for line in reasons[head].to_numpy().tolist()]

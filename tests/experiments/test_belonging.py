@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 from driving import Driver, refusal
-from stored import NEW, OLD, record, row, save
+from stored import NEW, OLD, PUBLISHED, record, row, save
 
 from experiments.compare import artifacts
 from experiments.driver import store
 from plots import tidy
 from xcorr.errors import UserError
-from xcorr.paths import ROOT
 
 
 def put(path: Path, *rows: store.Row) -> None:
@@ -206,10 +205,7 @@ def test_a_file_that_only_a_newer_program_can_read_keeps_its_name(tmp_path):
         store.read_rows(tmp_path)
 
 
-SETS = sorted(path.parent for path in (ROOT / "results" / "published").glob("*/runs.json"))
-
-
-@pytest.mark.parametrize("folder", SETS, ids=lambda path: path.name)
+@pytest.mark.parametrize("folder", PUBLISHED, ids=lambda path: path.name)
 def test_every_row_that_was_published_counts(folder):
     said: list[str] = []
     assert store.read_rows(folder, said.append) and not said

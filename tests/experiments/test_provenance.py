@@ -9,10 +9,10 @@ from typing import Any
 import fake_bench
 import pytest
 from driving import EXPERIMENT, Driver, refusal
+from stored import PUBLISHED
 
 from experiments.driver import store
 from experiments.driver.repository import Repository
-from xcorr.paths import ROOT
 
 ALWAYS = [[], ["--partial"], ["--force"], ["--add"]]
 
@@ -182,10 +182,7 @@ def test_a_published_problem_that_is_mixed_stays_beside_others(driver, capsys):
     assert "did not meet in one run" in capsys.readouterr().err
 
 
-SETS = sorted(path.parent for path in (ROOT / "results" / "published").glob("*/runs.json"))
-
-
-@pytest.mark.parametrize("folder", SETS, ids=lambda path: path.name)
+@pytest.mark.parametrize("folder", PUBLISHED, ids=lambda path: path.name)
 def test_sets_from_before_this_rule_are_read(folder):
     assert store.read_rows(folder)
 

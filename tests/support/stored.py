@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from experiments.driver import store
+from xcorr.paths import RESULTS
 
+PUBLISHED = sorted(path.parent for path in (RESULTS / "published").glob("*/runs.json"))  # folders of the sets
 OLD, NEW = "20260101T000000-aaaaaa", "20260102T000000-bbbbbb"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.driver import store
 from experiments.published.guard import Gpu, load_peaks, padding
 from plots import imported
 from plots.sets import available
@@ -56,7 +57,7 @@ def of(results: ResultSet, rows: Rows) -> list[Import]:
 
 
 def _imported_keys(results: Path) -> list[str]:
-    return [key for key in available(results)["published"] if key.startswith("published-")]
+    return [key for key in available(results)["published"] if store.is_imported(key)]
 
 
 @lru_cache

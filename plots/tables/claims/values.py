@@ -15,14 +15,8 @@ CONTRADICTED, OTHERWISE, NOT_COMPARABLE = (
     "differs by implementation",
     "not comparable",
 )
-VERDICTS = (
-    HOLDS,
-    DIFFERS,
-    CONTRADICTED,
-    OTHERWISE,
-    NOT_COMPARABLE,
-    UNKNOWN,
-)  # all that there are, in the order of the tables
+# All that there are, in the order of the tables.
+VERDICTS = (HOLDS, DIFFERS, CONTRADICTED, OTHERWISE, NOT_COMPARABLE, UNKNOWN)
 SAID = (CONTRADICTED, OTHERWISE, NOT_COMPARABLE)  # what the data of a claim may say, whatever its rows give
 JUDGES = ("all", "any", "mean")
 SLACK = 0.01  # two neighbours of a trend that differ by less are equal (as plots.best_table's ties)
