@@ -24,7 +24,7 @@ from experiments.driver.best import Cell, cell_of
 from experiments.driver.evaluation import Evaluation
 from experiments.driver.points import Unit, expand
 from experiments.driver.predict import Predictor
-from experiments.driver.run import of_preset, record_of
+from experiments.driver.request import of_preset, record_of
 from experiments.driver.schema import EVALUATION, SELECT, Preset, load_experiments, load_presets, load_rates
 from experiments.driver.shown import Shown, groups_of, shown
 from experiments.driver.trial import samples_of

@@ -16,7 +16,7 @@ from typing import Any
 from experiments.driver.bench import Bench, Record
 from experiments.driver.launches import BUSY
 from experiments.driver.points import Unit
-from experiments.driver.run import open_device
+from experiments.driver.request import open_device
 from experiments.driver.schema import Limits, Preset
 from xcorr.errors import Parser, UserError, command
 from xcorr.files import load_json

@@ -5,7 +5,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from experiments.driver import predict, run, schema, store
+from experiments.driver import predict, schema, store
+from experiments.driver.sweep import Sweep
 
 FINAL, SELECT = "evaluation", "select"
 
@@ -108,7 +109,7 @@ def test_what_is_complete_is_not_measured_again(staged, capsys):
 
 def test_an_interrupted_block_is_measured_again_whole(staged, monkeypatch):
     small(staged)
-    real, processes = run.Sweep._process_all, []
+    real, processes = Sweep._process_all, []
 
     def interrupted(sweep, chunks, group, todo):
         if sweep._block:
@@ -118,7 +119,7 @@ def test_an_interrupted_block_is_measured_again_whole(staged, monkeypatch):
         return real(sweep, chunks, group, todo)
 
     with monkeypatch.context() as patch:
-        patch.setattr(run.Sweep, "_process_all", interrupted)
+        patch.setattr(Sweep, "_process_all", interrupted)
         assert evaluate(staged) == 130
     complete, broken = (one["block"] for one in (processes[0], processes[-1]))
     assert {row["block"] for row in rows_of(staged, FINAL)} == {complete, broken}
@@ -145,13 +146,13 @@ def test_a_changed_variant_is_measured_again_with_all_its_rivals(staged):
 
 def test_a_point_that_fails_in_a_later_process_has_no_times(staged, tmp_path):
     fault = {"kind": "incorrect", "variant": "cpu_definition", "left": "8x8"}
-    real = run.Sweep._process_all
+    real = Sweep._process_all
 
     def faulty(sweep, chunks, group, todo):
         staged.faults(*([fault] if sweep._block.get("process") == 1 else []))
         return real(sweep, chunks, group, todo)
 
-    staged._patch.setattr(run.Sweep, "_process_all", faulty)
+    staged._patch.setattr(Sweep, "_process_all", faulty)
     assert evaluate(staged) == 1
     own = [row for row in rows_of(staged, FINAL) if row["variant"] == "cpu_definition" and row["left_rows"] == "8"]
     assert {row["outcome"] for row in own} == {"incorrect"} and len(own) == 2
