@@ -47,7 +47,12 @@ struct Timed {
 struct Pace {
   Index calls = 0;       // this many calls take at most half of the queue; 0: not known yet
   bool limited = false;  // twice as many do not fit
-  bool by_host = false;  // a call waits for its own work: the host makes the pace
+  bool by_host =
+      false;  // a call waits for its own work, or for space in the queue: the host makes the pace
+  bool many = false;  // a call has more launches than the queue of one stream holds
+  Seconds hold = 0;   // of a gate before such a call
+  bool may_be_many =
+      false;  // a call may have a launch for each of many matrices: they are counted before the first one
 };
 
 // Copies between a device and memory that is not pinned: both inputs there, the output back.

@@ -10,6 +10,7 @@
 #include "harness/device/cuda_timer.hpp"
 #include "harness/device/device.hpp"
 #include "harness/device/device_kernels.hpp"
+#include "harness/device/launch_graph.hpp"
 #include "harness/device/nvml.hpp"
 #include "harness/problem/error.hpp"
 #include "harness/verdict/truth_cuda.hpp"
@@ -190,7 +191,8 @@ class Cuda : public Device {
         queue_ = std::max<Index>(held, 256);  // every queue is longer; the host was held up
       }
       const auto launches = [&] { return launches_of(compute); };
-      if (pace.calls == 0 && count > 1) pace = pace_of(launches(), queue_);
+      // A first call with many launches would run in vain, since no gate of the usual time holds it.
+      if (pace.calls == 0 && (count > 1 || pace.may_be_many)) pace = pace_of(launches(), queue_);
       const Timed timed = time_gated(*gate_, compute, count, pace, queue_, launches);
       if (!pace.by_host) return timed;
     }
@@ -320,16 +322,13 @@ class Cuda : public Device {
     return CudaGraph(captured);
   }
 
-  // Launches of a call; 0 where it cannot be captured, as a call that waits for its own work.
-  Index launches_of(const std::function<void()>& compute) {
+  // Launches of a call; none where it cannot be captured, as a call that waits for its own work.
+  Launches launches_of(const std::function<void()>& compute) {
     try {
-      const CudaGraph graph = captured(compute);
-      std::size_t nodes = 0;
-      require_cuda(cudaGraphGetNodes(graph.get(), nullptr, &nodes), "graph");
-      return static_cast<Index>(nodes);
+      return launches_in(captured(compute).get());
     } catch (const std::exception&) {
       cudaGetLastError();  // clears the error, or the check of the next launch would report it
-      return 0;
+      return {};
     }
   }
 

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "harness/device/device.hpp"
+#include "harness/device/launches.hpp"
 
 namespace xcorr {
 
@@ -32,8 +33,8 @@ inline constexpr Seconds kHoldTime = 200e-3;
 // Times that a single call may find its gate open before it counts as one that waits for itself. The first gate holds for
 // kSeekTime, and the others for kHoldTime.
 inline constexpr int kTries = 3;
-// A call with more launches than the queue of a stream holds may have several streams. It has two tries. The second gate holds
-// for this time a launch, four times what a host takes to enqueue one.
+// A call with more launches than the queue of a stream holds may have several streams. It has two tries, with gates that hold for
+// this time a launch, four times what a host takes to enqueue one.
 inline constexpr int kTriesOfMany = 2;
 inline constexpr Seconds kLaunchTime = 20e-6;
 
@@ -67,12 +68,17 @@ inline Index search(Gate& gate, const std::function<void()>& compute, Index call
   return held;
 }
 
-// The pace of calls of `launches` launches each, where a queue holds `queue` of them: a part takes at most half of it. Calls of
-// several launches may use several streams, whose events need places too. 0 launches: not known.
-inline Pace pace_of(Index launches, Index queue) {
-  if (launches == 0) return {};
-  const Index share = launches == 1 ? queue / 2 : queue / 4;
-  return {std::max<Index>(share / launches, 1), true, false};
+// The pace of calls whose launches are known, where a queue holds `queue` launches: a part takes at most half of it. Calls of
+// several launches may use several streams, whose events need places too. A chain that is longer than the queue never fits.
+inline Pace pace_of(Launches launches, Index queue) {
+  if (launches.all == 0) return {};
+  const Index share = launches.all == 1 ? queue / 2 : queue / 4;
+  Pace pace{std::max<Index>(share / launches.all, 1), true, launches.chain > queue};
+  pace.many = launches.all > queue;
+  if (pace.many) {
+    pace.hold = std::clamp(kLaunchTime * static_cast<double>(launches.all), kSeekTime, kHoldTime);
+  }
+  return pace;
 }
 
 // Time of `count` calls of `compute` in parts, each behind a closed gate. A part takes at most half
@@ -83,18 +89,20 @@ inline Pace pace_of(Index launches, Index queue) {
 // pace is not known (pace_of).
 // `queue`: the launches that the queue holds. Calls have at least one, so that no search needs more of
 // them; it leaves a quarter to the gate, since whoever finds the queue full waits until the gate lets go.
-// `launches` counts those of a call. It is asked once a single call has found its gate open.
+// `launches` counts those of a call. It is asked once a single call whose launches are not known has found its gate open.
 inline Timed time_gated(
     Gate& gate, const std::function<void()>& compute, Index count, Pace& pace,
-    Index queue = kMostLaunches, const std::function<Index()>& launches = [] { return Index{0}; }) {
+    Index queue = kMostLaunches,
+    const std::function<Launches()>& launches = [] { return Launches{}; }) {
   if (!pace.by_host && !pace.limited && count > std::max<Index>(pace.calls, 1)) {
     const Index held = search(gate, compute, std::min(2 * count, queue - queue / 4));
     pace.limited = held < 2 * count;
     pace.calls = std::max<Index>(held / 2, 1);
   }
   Timed sum;
-  int failures = 0, tries = kTries;
-  Seconds longest_call = kSeekTime;
+  int failures = 0;
+  bool known = pace.calls > 0;
+  Seconds longest_call = pace.many ? pace.hold : kSeekTime;
   for (Index done = 0; done < count && !pace.by_host;) {
     const Index calls = std::min(count - done, std::max<Index>(pace.calls, 1));
     const GatedPart measured =
@@ -106,13 +114,12 @@ inline Timed time_gated(
       pace.limited = true;
       pace.calls = std::max<Index>(measured.held / 2, 1);
     } else {
-      if (++failures == 1) {
-        const Index many = launches();
-        const Seconds enqueued = kLaunchTime * static_cast<double>(many);
-        longest_call = many > queue ? std::clamp(enqueued, kSeekTime, kHoldTime) : kHoldTime;
-        tries = many > queue ? kTriesOfMany : kTries;
+      if (!known) {
+        known = true;
+        if (const Pace found = pace_of(launches(), queue); found.many) pace = found;
       }
-      pace.by_host = failures == tries;
+      longest_call = pace.many ? pace.hold : kHoldTime;
+      pace.by_host |= ++failures == (pace.many ? kTriesOfMany : kTries);
     }
   }
   return sum;

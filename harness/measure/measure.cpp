@@ -71,8 +71,10 @@ std::string_view to_string(Outcome outcome) {
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
-Point::Point(PointRequest request, Device& device)
-    : request_(std::move(request)), device_(device) {}
+Point::Point(PointRequest request, Device& device) : request_(std::move(request)), device_(device) {
+  constexpr Index kMany = 512;  // matrices, of which each may have a launch: half of a queue
+  pace_.may_be_many = std::max(request_.problem.lefts, request_.problem.rights) > kMany;
+}
 Point::~Point() = default;
 
 std::string Point::name() const {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/device/gated.hpp"
+#include "harness/device/launches.hpp"
 #include "harness/measure/stopping.hpp"
 #include "harness/registry.hpp"
 #include "tests/support/fixture.hpp"
@@ -26,7 +27,8 @@ class Queue final : public Gate {
   }
   void wait() { let_go_ |= closed_; }  // as a call that waits for its work
 
-  void close(Seconds) override {
+  void close(Seconds longest_hold) override {
+    held.push_back(longest_hold);
     ++closings;
     queued_ = 0;
     closed_ = true;
@@ -43,7 +45,8 @@ class Queue final : public Gate {
   int closings = 0;
   int late = 0;  // so many gates let go after the last call, before they are opened
   Index longest = 0;
-  std::vector<Index> parts;  // launches behind each gate that held
+  std::vector<Index> parts;   // launches behind each gate that held
+  std::vector<Seconds> held;  // how long each gate may hold
 
  private:
   Index queued_ = 0;
@@ -105,7 +108,7 @@ TEST(Gate, NeverWaitsForAQueueWhoseLengthIsKnown) {
 TEST(Gate, SeeksNothingWhereTheLaunchesOfACallAreKnown) {
   for (const Index launches : {1, 2, 7, 400, 5000}) {
     Queue queue;
-    Pace pace = pace_of(launches, kDepth);
+    Pace pace = pace_of({launches, launches}, kDepth);
     const Index count = 600;
     const Timed timed = time_gated(queue, [&] { queue.launch(launches); }, count, pace);
     EXPECT_EQ(pace.by_host, launches > kDepth) << launches;
@@ -114,7 +117,38 @@ TEST(Gate, SeeksNothingWhereTheLaunchesOfACallAreKnown) {
     EXPECT_LE(queue.longest, kDepth / 2) << launches;
     EXPECT_EQ(queue.closings, (count + pace.calls - 1) / pace.calls) << "no part was sought";
   }
-  EXPECT_EQ(pace_of(0, kDepth).calls, 0) << "calls that cannot be captured";
+  EXPECT_EQ(pace_of({}, kDepth).calls, 0) << "calls that cannot be captured";
+}
+
+TEST(Gate, IsNotClosedForACallWhoseChainIsLongerThanTheQueue) {
+  Queue queue;
+  Pace pace = pace_of({4000, 4000}, kDepth);
+  time_gated(queue, [&] { queue.launch(4000); }, 1, pace, kDepth);
+  EXPECT_TRUE(pace.by_host);
+  EXPECT_EQ(queue.closings, 0);
+}
+
+TEST(Gate, HoldsLongFromTheFirstTryForACallWithManyLaunchesInSeveralStreams) {
+  Queue queue;
+  Pace pace = pace_of({4000, 200}, kDepth);
+  EXPECT_FALSE(pace.by_host);
+  const Timed timed =
+      time_gated(queue, [&] { queue.launch(200); }, 1, pace, kDepth);  // of one of 20 streams
+  EXPECT_DOUBLE_EQ(timed.seconds, 200 * kLaunch);
+  EXPECT_EQ(queue.held, std::vector<Seconds>{4000 * kLaunchTime});
+}
+
+TEST(Launches, AreCountedWithTheLongestChain) {
+  const auto counted = [](Index nodes, const std::vector<std::pair<Index, Index>>& edges) {
+    const Launches found = count_launches(nodes, edges);
+    return std::pair(found.all, found.chain);
+  };
+  EXPECT_EQ(counted(0, {}), std::pair(Index{0}, Index{0}));
+  EXPECT_EQ(counted(1, {}), std::pair(Index{1}, Index{1}));
+  EXPECT_EQ(counted(3, {{2, 1}, {1, 0}}), std::pair(Index{3}, Index{3})) << "one stream";
+  EXPECT_EQ(counted(7, {{0, 1}, {1, 2}, {0, 3}, {3, 4}, {0, 5}, {2, 6}, {4, 6}, {5, 6}}),
+            std::pair(Index{7}, Index{4}))
+      << "three streams between a first launch and a last one";
 }
 
 TEST(Gate, MeasuresAPartAgainThatItLetGo) {
@@ -185,7 +219,7 @@ TEST(Gate, ACallOfMoreLaunchesThanTheQueueHoldsIsTriedTwice) {
       queue.launch(launches);
       queue.wait();
     };
-    time_gated(queue, call, 1, pace, kDepth, [&] { return launches; });
+    time_gated(queue, call, 1, pace, kDepth, [&] { return Launches{launches, launches / 20}; });
     EXPECT_TRUE(pace.by_host);
     EXPECT_EQ(queue.closings, launches > kDepth ? kTriesOfMany : kTries);
   }
