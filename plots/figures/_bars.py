@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from plots import noise
 
 LEAST = 0.02  # of the value: an interval up to this wide has no bar
+LABEL = "_interval"  # of the bars of a curve, which no legend shows
 ENDS = ["y_low", "y_high"]
 SAID = (
     f"A thin bar at a point is the interval of its repetitions, by the rule that decides ties, where it is wider than {LEAST:.0%} of the value."
@@ -69,7 +71,7 @@ def draw(
         low = own["y_low"].where(own["y_low"] > 0, own["y"])  # 0 has no place on a logarithmic axis
         lines = axes.hlines if level else axes.vlines
         bars = lines(x, low, own["y_high"], color=colour, linewidth=0.9, alpha=0.75, zorder=zorder)
-        bars.set_label("_interval")
+        bars.set_label(LABEL)
 
 
 def said(*frames: pd.DataFrame, ratio: bool = False) -> str:
@@ -77,6 +79,12 @@ def said(*frames: pd.DataFrame, ratio: bool = False) -> str:
     if not any(wide(one).any() for one in frames):
         return ""
     return f" {SAID}" + OF_RATIO * ratio
+
+
+def said_of(figure: Figure, ratio: bool = False) -> str:
+    """said() of a figure that is drawn."""
+    drawn = any(one.get_label() == LABEL for axes in figure.axes for one in axes.collections)
+    return f" {SAID}{OF_RATIO * ratio}" * drawn
 
 
 def reach(points: pd.DataFrame) -> np.ndarray:

@@ -31,7 +31,7 @@ def around(us, share):
 
 def bars(axes):
     """(place, low, high) of each bar."""
-    own = [one for one in axes.collections if isinstance(one, LineCollection) and one.get_label() == "_interval"]
+    own = [one for one in axes.collections if isinstance(one, LineCollection) and one.get_label() == _bars.LABEL]
     return [(*segment[0], segment[1][1]) for one in own for segment in one.get_segments()]
 
 
