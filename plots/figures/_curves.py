@@ -13,6 +13,8 @@ from plots.figures import _bars, _labels
 from plots.figures import _panels as panels
 from plots.tidy import best_parameters
 
+NARROWEST_IN = 1.4  # a panel beside which names stand: longer names are in a legend
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -68,15 +70,16 @@ def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric, holds
     points = pd.concat([frame for _, frame in facets])
     height = 2.3 if len(facets) == 1 else 2.1
     labels = list(dict.fromkeys(line.label for line in lines if line.named))
-    direct = all(
-        _labels.fit(sum(line.named and line.at(counts).size > 0 for line in lines), height) for counts, _ in facets
-    )
+    room = _labels.room_in(labels)
+    direct = len(facets) == 1 or panels.beside_in(room) >= NARROWEST_IN
+    for counts, _ in facets:
+        direct &= _labels.fit(sum(line.named and len(line.at(counts)) > 0 for line in lines), height)
     width = style.COLUMN_IN if len(facets) == 1 else style.PAGE_IN
     figure, axes, width = panels.grid(
         len(facets),
         height=height,
         legend=0 if direct else panels.legend_lines(labels, width),
-        room=_labels.room_in(labels) if direct else 0.0,
+        room=room if direct else 0.0,
     )
     values = np.concatenate([*(_bars.reach(line.points) for line in lines), np.array(holds, dtype=float)])
     handles: dict[str, object] = {}

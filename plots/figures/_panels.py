@@ -94,6 +94,11 @@ def grid(
     return figure, flat, width
 
 
+def beside_in(room: float) -> float:
+    """Width of a panel of which two stand in a row of grid(), each with `room` for names."""
+    return (style.PAGE_IN - 0.68 - 0.14 - 0.12) / 2 - room
+
+
 def legend_columns(labels: Sequence[str], width: float, handle: float = 0.52, margin: float = 0.1) -> int:
     """How many legend columns fit into `width` inches at the legend's font size, where a letter takes 0.056 in, and
     `handle` is the width of a handle with its gaps."""

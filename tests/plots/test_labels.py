@@ -72,6 +72,15 @@ def test_a_panel_with_too_many_lines_has_a_legend():
     assert not _labels.fit(30, 2.3) and _labels.fit(10, 2.3)
 
 
+def test_names_never_squeeze_a_panel():
+    long = [(f"a_variant_with_a_very_long_name_{place}", "cpu", [""], 0.1 * (1 + place)) for place in range(3)]
+    for variants, legends in ((long, 1), (sets.CPU, 0)):
+        rows = sets.model_rows(variants, sizes=[16, 32, 64])
+        figure = draw(comparison, result_set(rows))["comparison_n-to-m"].figure
+        assert min(_panels.panel_width(axes) for axes in figure.axes) >= _curves.NARROWEST_IN
+        assert len(figure.legends) == legends
+
+
 def test_no_figure_has_a_long_legend():
     rows = sets.model_rows(sets.GPU, sizes=[16, 32])
     rows += sets.model_rows([(f"v{place}", "tiled", [""], 0.01) for place in range(30)], sizes=[16, 32])
