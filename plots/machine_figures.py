@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from plots import style, tidy
+from plots.figures import _bars
 from plots.figures import _panels as panels
 from plots.machine_sets import Machine, curve_style, shared_counts
 from plots.metrics import MICRO
@@ -26,7 +27,7 @@ def curves(machines: Sequence[Machine], form: str, columns: tuple[str, str], uni
     drawn = []
     for one in machines:
         value = one.cells[over] / one.cells[measured] if over else one.cells[measured] * MICRO
-        drawn.append(dataclasses.replace(one, cells=one.cells.assign(y=value)))
+        drawn.append(dataclasses.replace(one, cells=one.cells.assign(y=value, **_reach(one, measured, over))))
     points = shared_counts(drawn, form, "y")
     if points.empty:
         return None
@@ -42,6 +43,7 @@ def curves(machines: Sequence[Machine], form: str, columns: tuple[str, str], uni
             own = own.dropna(subset=["y"]).sort_values("side")
             if len(own):
                 (artist,) = one_axes.plot(own["side"], own["y"], **curve_style(one))
+                _bars.draw(one_axes, own["side"], own, one.look.colour)
                 handles.setdefault(one.label, artist)
         shared = 2 * frame["size"].nunique() > drawn_sizes["size"].nunique()
         panels.size_axis(one_axes, drawn_sizes if shared else frame, SLANTED_IN)
@@ -53,6 +55,18 @@ def curves(machines: Sequence[Machine], form: str, columns: tuple[str, str], uni
         row[0].set_ylabel(axis)
     panels.legend_below(figure, {name: handles[name] for name in labels if name in handles}, width)
     return figure
+
+
+def _reach(one: Machine, measured: str, over: str) -> dict[str, pd.Series]:
+    """The ends of the interval of a time in seconds, or of the time `over` over it, of each cell of a machine; empty where it has none."""
+    if one.ends.empty:
+        return {}
+    (low, high), (most, least) = (
+        (one.ends[f"{measured}_{end}"] for end in ends) for ends in (("low", "high"), ("high", "low"))
+    )
+    if not over:
+        return {"y_low": low * MICRO, "y_high": high * MICRO}
+    return {"y_low": one.ends[f"{over}_low"] / most, "y_high": one.ends[f"{over}_high"] / least}
 
 
 def crossovers(machines: Sequence[Machine]) -> pd.DataFrame:
@@ -141,6 +155,13 @@ def optimisation_figure(machines: Sequence[Machine], form: str, counts: str, ste
             own = lines.get((one.key, name))
             if own is not None:
                 (artist,) = one_axes.plot(own.index, own, **curve_style(one))
+                bars = _at(
+                    one.cells.assign(y=one.cells["baseline_us"] / one.cells[name], **_reach(one, name, "baseline_us")),
+                    form,
+                    counts,
+                )
+                bars = bars[bars["side"].isin(own.index)]
+                _bars.draw(one_axes, bars["side"], bars, one.look.colour)
                 handles.setdefault(one.label, artist)
         panels.size_axis(one_axes, sizes, SLANTED_IN)
         panels.log_axis(one_axes, everything.to_numpy(dtype=float), panels.tick_text("x"))

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.published.guard import load_peaks
-from plots import imported, metrics, style, tidy
+from plots import imported, metrics, noise, style, tidy
 from plots.metrics import MICRO
 from plots.report import page
 from xcorr.native.variants import is_transform
@@ -21,6 +21,7 @@ from xcorr.native.variants import is_transform
 DATA = Path(__file__).with_name("machines.toml")
 CELL = ["form", "counts", "pairs", "lefts", "rights", "size", "side"]
 WORK = ["fmas", "bytes"]
+ENDS = ("_low", "_high")
 LOOKS = list(zip(("blue", "vermillion", "green", "purple", "ochre", "slate", "sky", "wine"), "os^DvPXp"))
 # A column of `cells` with a time -> the column with the variant and the parameters that it is of.
 NAMED = {"definition_us": "definition", "fft_us": "fft"}
@@ -40,10 +41,12 @@ class Machine:
     note: str = ""
     flops: float = float("nan")
     dram: float = float("nan")
+    # Of each cell the ends of the intervals of its times, `<time>_low` and `<time>_high`; NaN where nobody repeated them.
+    ends: pd.DataFrame = dataclasses.field(default_factory=pd.DataFrame)
 
 
 def best_times(points: pd.DataFrame, data: Mapping[str, Any]) -> pd.DataFrame:
-    """Best times per form, count and size over all variants of a kind and all their parameters."""
+    """Best times per form, count and size over all variants of a kind and all their parameters, with the ends of their intervals."""
     points = tidy.select(points, **data["setting"])
     if points.empty:
         return pd.DataFrame(columns=[*CELL, *WORK])
@@ -65,6 +68,8 @@ def best_times(points: pd.DataFrame, data: Mapping[str, Any]) -> pd.DataFrame:
         own = points.assign(_time=time)[mask].sort_values(["_time", "variant", "params"], kind="stable")
         first = own.drop_duplicates(CELL).set_index(CELL)
         cells[name] = first["_time"]
+        ends = noise.ends_us(first, planned=name == "fft_plan_us")
+        cells[f"{name}_low"], cells[f"{name}_high"] = ends["low"], ends["high"]
         if name in NAMED:
             cells[NAMED[name]] = first["variant"]
     return cells.reset_index()
@@ -100,7 +105,9 @@ def machine(results: tidy.ResultSet, place: int, data: Mapping[str, Any]) -> Mac
     look = dataclasses.replace(style.at_place(style.HUES[hue], place), marker=marker)
     cells = best_times(results.feeding("comparison"), data)  # the grid of sizes; other shapes lie on no curve
     key = f"{results.kind}/{results.key}"  # a machine can have a local set and a published one
-    return Machine(key, label, bool(found), look, cells, note, *_peaks(results))
+    reached = [name for name in cells if str(name).endswith(ENDS)]
+    ends = cells[[*CELL, *reached]]
+    return Machine(key, label, bool(found), look, cells.drop(columns=reached), note, *_peaks(results), ends)
 
 
 def distinct(machines: Sequence[Machine]) -> list[Machine]:

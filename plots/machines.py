@@ -17,6 +17,7 @@ from tabulate import tabulate
 from experiments.driver import store
 from plots import style, tidy
 from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _bars
 from plots.files import FORMATS, encode
 from plots.machine_figures import crossover_figure, crossovers, curves, optimisation_figure, roof_figure
 from plots.machine_sets import DATA, Machine, distinct, machine
@@ -93,7 +94,9 @@ def draw(machines: Sequence[Machine], data: Mapping[str, Any] | None = None) -> 
     )
     made.append(("machines_roofs", "Share of the peaks", text, figure, "peak and a"))
     return [
-        Drawing(name, title, caption + tail, f"{title}: {names}.", figure)
+        Drawing(
+            name, title, caption + _bars.said_of(figure, ratio="time" not in title) + tail, f"{title}: {names}.", figure
+        )
         if figure is not None
         else Omitted(name, f"no machine of the list has a {missing} time at a shared problem")
         for name, title, caption, figure, missing in made

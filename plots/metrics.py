@@ -21,8 +21,8 @@ class Metric:
 
     @property
     def axis_label(self) -> str:
-        """Axis text. Seconds carry their unit (and prefix) in the tick labels."""
-        return self.label if self.unit in ("s", "x", "") else f"{self.label} [{self.unit}]"
+        """Axis text. Seconds and joules carry their unit (and prefix) in the tick labels."""
+        return self.label if self.unit in ("s", "J", "x", "") else f"{self.label} [{self.unit}]"
 
 
 def seconds(points: pd.DataFrame) -> pd.Series:

@@ -148,6 +148,24 @@ def standing(ranked: Sequence[pd.Series], names: Sequence[str]) -> dict[str, Any
     }
 
 
+def ends_us(points: pd.DataFrame, planned: bool = False) -> pd.DataFrame:
+    """The interval of each line of a tidy frame in microseconds, columns `low` and `high`: of a point of a block from the 10th to
+    the 90th percentile of its samples, of any other its mean minus and plus the larger of two standard errors and the range
+    between runs. `planned`: of the time with one plan. NaN for a point that has no repetitions, as imported ones have none."""
+    time, n = points["compute_us"], points["n"]
+    if planned:
+        time = time + points["plan_us"].fillna(0.0)
+    error = (points["sd_us"] / np.sqrt(n)).where(n > 1, 0.0).fillna(0.0)
+    between = points.get("between_plan_us" if planned else "between_us", pd.Series(0.0, points.index)).fillna(0.0)
+    reach = np.maximum(STANDARD_ERRORS * error, between)
+    low, high = (time - reach).clip(lower=0.0), time + reach
+    if not planned and "low" in points:  # shares of the samples say nothing of a plan, which a point has once
+        of_block = points["low"].notna()
+        low = low.where(~of_block, time * points["low"])
+        high = high.where(~of_block, time * points["high"])
+    return pd.DataFrame({"low": low, "high": high}).where(n > 1)
+
+
 def rule(points: pd.DataFrame) -> str:
     """The rule in sentences, with the ranges that the points of a set were judged by."""
     usual = usual_of(points)

@@ -16,6 +16,8 @@ from matplotlib.colors import to_hex, to_rgb
 
 COLUMN_IN = 3.4
 PAGE_IN = 7.0
+NAME_PT = 7.0  # of the names of lines, at their ends or in a legend
+READABLE = 4.5  # contrast of a text with the paper
 SMALLEST = 6.0  # points, of any text in a figure: 8 pixels of a screen at the figure's natural size
 
 RC = {
@@ -25,7 +27,7 @@ RC = {
     "axes.labelsize": 7.5,
     "xtick.labelsize": 6.8,
     "ytick.labelsize": 6.8,
-    "legend.fontsize": 7,
+    "legend.fontsize": NAME_PT,
     "legend.frameon": False,
     "legend.handlelength": 2.6,
     "axes.linewidth": 0.6,
@@ -79,6 +81,8 @@ HUES = {
     "wine": "#8a1538",
     "olive": "#6b7a12",
 }
+# Of pinned looks alone: with some of HUES they stay apart to colour-blind readers where many lines meet.
+MORE_HUES = {"navy": "#23184e", "umber": "#3f0c08", "grey": "#898786", "plum": "#702eaa"}
 FAMILY_HUES = {
     "cpu": "blue",
     "fft": "vermillion",
@@ -86,6 +90,17 @@ FAMILY_HUES = {
     "warp_shuffle": "green",
     "warp_per_overlap": "purple",
     "tiled": "sky",
+}
+# A line of a whole family, marker and dash by place in this list. Any two of these colours stay apart (by at least 20 of CAM02-UCS) to
+# readers with each of the three kinds of colour blindness, simulated at full severity.
+FAMILY_COLOURS = {
+    "cpu": "#23184e",
+    "fft": "#e2660f",
+    "fused_fft": "#3f0c08",
+    "overlap_wise": "#898786",
+    "tiled": "#4291ca",
+    "warp_per_overlap": "#702eaa",
+    "warp_shuffle": "#116241",
 }
 # Words of an id that say more about a curve than its folder does.
 WORD_HUES = {
@@ -105,7 +120,7 @@ DASHES: list[str | tuple[int, tuple[float, ...]]] = [
     (0, (6, 1.3, 1.2, 1.3, 1.2, 1.3)),
 ]
 PLAN_DASH: tuple[int, tuple[float, ...]] = (0, (1.1, 1.3))
-# Looks of the variants that stand side by side in most figures: (hue, marker, dash).
+# Looks of the variants that stand side by side in many figures: (hue, marker, dash), by id, or by id and precision where it is not fp32.
 PINNED = {
     "cpu_definition": ("slate", "s", 1),
     "cpu_row_streaming": ("blue", "o", 0),
@@ -118,10 +133,19 @@ PINNED = {
     "multi_matrix_both": ("brown", "<", 4),
     "warp_per_overlap": ("purple", "D", 0),
     "cufft": ("vermillion", "^", 2),
-    "autocorr_cuda_simple": ("wine", "X", 0),
-    "autocorr_cuda_line": ("brown", "h", 1),
+    "autocorr_cuda_simple": ("brown", "X", 0),
+    "autocorr_cuda_line": ("sky", "h", 1),
     "autocorr_cuda_two_kernels": ("purple", "D", 2),
     "autocorr_cuda_tile": ("green", "p", 0),
+    "autocorr_fft": ("umber", "v", 2),
+    "autocorr_simple": ("navy", "P", 0),
+    "autocorr_reordered": ("grey", "<", 0),
+    "autocorr_simd": ("plum", "o", 0),
+    "timeseries_cufft": ("vermillion", "^", 2),
+    "timeseries_fft": ("umber", "v", 1),
+    "timeseries_tf32_wgmma/tf32": ("sky", "s", 3),
+    "timeseries_3xtf32_wgmma/3xtf32": ("plum", "D", 4),
+    "timeseries_fp16_wgmma/fp16": ("grey", "o", 0),
 }
 PHASE_LOOKS = {  # colour and hatch; light to dark, so that they differ in grey too
     "forward": ("#c6dbef", ""),
@@ -162,13 +186,23 @@ def label(variant: str, precision: str = "fp32") -> str:
 
 def look(variant: str, family: str, precision: str = "fp32") -> Look:
     """Deterministic look of a series from family and id alone."""
-    if variant in PINNED and precision == "fp32":
-        hue, marker, dash = PINNED[variant]
-        return Look(HUES[hue], marker, DASHES[dash])
+    if pinned := PINNED.get(variant if precision == "fp32" else f"{variant}/{precision}"):
+        hue, marker, dash = pinned
+        return Look({**HUES, **MORE_HUES}[hue], marker, DASHES[dash])
     digest = hashlib.sha256(f"{variant}/{precision}".encode()).digest()
     colour = turned(HUES[hue_name(variant, family)], (digest[3] % 3 - 1) * 0.05)
     colour = shaded(colour, (-0.3, -0.15, 0.0, 0.15, 0.3)[digest[2] % 5])
     return Look(colour, MARKERS[digest[0] % len(MARKERS)], DASHES[digest[1] % len(DASHES)])
+
+
+def family_look(family: str, transform: bool, turn: int = 0) -> Look:
+    """Look of the line of a family, or of those of its variants that are transforms where it has others too; `turn` changes marker
+    and dash, for another precision."""
+    name = "fft" if transform and family not in FAMILY_COLOURS else family
+    if name in FAMILY_COLOURS:
+        return at_place(FAMILY_COLOURS[name], list(FAMILY_COLOURS).index(name) + turn)
+    hue = hue_name("", name)
+    return at_place(HUES[hue], list(HUES).index(hue) + turn)
 
 
 def hue_name(variant: str, family: str) -> str:
@@ -186,6 +220,19 @@ def shaded(colour: str, amount: float) -> str:
     """`colour` mixed with white (amount > 0) or black (amount < 0); |amount| <= 1."""
     target = 1.0 if amount > 0 else 0.0
     return to_hex([c + (target - c) * abs(amount) for c in to_rgb(colour)])
+
+
+def as_text(colour: str) -> str:
+    """`colour`, as dark as text on white must be to be read: a contrast of READABLE at least."""
+    while _contrast(colour) < READABLE:
+        colour = shaded(colour, -0.06)
+    return colour
+
+
+def _contrast(colour: str) -> float:
+    """With white, as the guidelines for accessible pages (WCAG 2) define it."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    return 1.05 / (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05)
 
 
 def turned(colour: str, amount: float) -> str:

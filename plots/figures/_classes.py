@@ -1,10 +1,15 @@
-"""Algorithm classes: families, except that a transform is a class wherever its variants lie."""
+"""Algorithm classes: families, except that a transform is a class wherever its variants lie. And curves with a line a family."""
+
+from collections.abc import Callable
 
 import pandas as pd
 
 from plots import style
 from plots.figures import _curves
 from xcorr.native.variants import is_transform
+
+NAME = "_name"  # of the line of a point
+Ends = Callable[[pd.DataFrame], pd.DataFrame]
 
 
 def class_label(variant: str, family: str) -> str:
@@ -19,21 +24,30 @@ def order(variant: str, family: str) -> tuple[bool, str]:
     return is_transform(variant), class_label(variant, family)
 
 
-def curves(points: pd.DataFrame, largest: bool) -> list[_curves.Curve]:
-    """One curve per class and precision through column `y` of `points`: at each size and count the
-    largest (or smallest) of the class. Sorted by `order`."""
-    points = points.assign(
-        _class=[class_label(v, f) for v, f in zip(points["variant"], points["family"])],
-        _last=points["variant"].map(is_transform),
-    ).sort_values(["y", "variant", "params"], ascending=[not largest, True, True], kind="stable")
+def family_names(points: pd.DataFrame) -> pd.Series:
+    """Of each point the name of its line where a family is a line: its folder's, with `FFT` where the family has transforms among
+    others."""
+    transform = points["variant"].map(is_transform).astype(bool)
+    mixed = transform.groupby(points["family"]).transform("nunique") > 1
+    names = points["family"].str.replace("_", "-")
+    return names.where(~(mixed & transform), names + ", FFT")
+
+
+def families(points: pd.DataFrame, largest: bool, ends: Ends | None = None) -> list[_curves.Curve]:
+    """One curve per family and precision through column `y` of `points`: at each size and count the largest (or smallest) of the
+    family. `ends` adds the intervals of what is drawn. A part of the points of a figure has the column NAME already."""
+    points = points if NAME in points else points.assign(**{NAME: family_names(points)})
+    points = points.sort_values(["y", "variant", "params"], ascending=[not largest, True, True], kind="stable")
     precisions = sorted(points["precision"].unique(), key=lambda p: (p != "fp32", p))
     found = []
-    for (_, name, precision), own in points.groupby(["_last", "_class", "precision"], sort=True):
+    for (outcome, name, precision), own in points.groupby(["outcome", NAME, "precision"], sort=True):
         extreme = own.drop_duplicates(["counts", "size"], keep="first")
-        one = own.sort_values("variant").iloc[0]
-        look = _look(one["variant"], one["family"], precisions.index(precision))
-        text = name if precision == "fp32" else f"{name}, {precision}"
-        found.append(_curves.Curve(text, look, extreme))
+        extreme = ends(extreme) if ends else extreme
+        transform = bool(own["variant"].map(is_transform).all())
+        look = style.family_look(own["family"].iloc[0], transform, precisions.index(precision))
+        hollow = outcome == "published"
+        text = f"{name if precision == 'fp32' else f'{name}, {precision}'}{', published' if hollow else ''}"
+        found.append(_curves.Curve(text, look, extreme, hollow=hollow))
     return found
 
 
@@ -42,9 +56,3 @@ def class_hue(variant: str, family: str) -> str:
     if is_transform(variant):
         return style.FAMILY_HUES["fft"]
     return style.FAMILY_HUES.get(family) or style.hue_name(variant, family)
-
-
-def _look(variant: str, family: str, turn: int) -> style.Look:
-    """Colour of the class; marker and dash by its hue's place, turned on for other precisions."""
-    hue = class_hue(variant, family)
-    return style.at_place(style.HUES[hue], list(style.HUES).index(hue) + turn)

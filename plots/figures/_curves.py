@@ -1,6 +1,7 @@
-"""Curves of a metric against size, one per variant, faceted by count: what most figures are."""
+"""Curves of a metric against size, one per variant or family, faceted by count: what most figures are."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,34 +9,38 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from plots import metrics, style
+from plots.figures import _bars, _labels
 from plots.figures import _panels as panels
 from plots.tidy import best_parameters
+
+NARROWEST_IN = 1.4  # a panel beside which names stand: longer names are in a legend
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One legend entry: label, look, whether it includes the plan or is hollow (unverified)."""
+    """One line: label, look, whether it includes the plan or is hollow (unverified)."""
 
     label: str
     look: style.Look
     points: pd.DataFrame  # tidy lines plus column `y`
     with_plan: bool = False
     hollow: bool = False
-    back: bool = False  # one of many that lead nowhere: a grey line under one legend entry
+    again: bool = False  # another line of this name has it at its end
+
+    @property
+    def named(self) -> bool:
+        """Whether its name stands at its end: one with the plan has the colour of the one without it, whose name does."""
+        return not (self.with_plan or self.again)
+
+    def at(self, counts: str) -> pd.DataFrame:
+        """Its points of one facet by size."""
+        return self.points[self.points["counts"] == counts].sort_values("side")
 
     @property
     def drawn(self) -> dict[str, Any]:
         """Keywords of its line."""
-        if self.back:
-            return BACK
         plan = {"linestyle": style.PLAN_DASH, "markersize": 2.6} if self.with_plan else {}
         return {**self.look.line(self.hollow), "markeredgewidth": 0.8, **plan}
-
-
-# A figure of more curves than MANY keeps the looks of those that are somewhere the fastest, or within LEAD of it.
-MANY, LEAD = 14, 1.05
-OTHERS = "other variants"
-BACK = {"color": "#bdbdbd", "linewidth": 0.7, "zorder": 1}
 
 
 def curves(points: pd.DataFrame, metric: metrics.Metric, plans: bool = True) -> list[Curve]:
@@ -50,70 +55,56 @@ def curves(points: pd.DataFrame, metric: metrics.Metric, plans: bool = True) -> 
         hollow = outcome == "published"
         text = style.label(variant, precision) + (", published" if hollow else "")
         best = best_parameters(own)
-        found.append(Curve(text, look, best.assign(y=metric.of(best)), False, hollow))
+        found.append(Curve(text, look, _bars.spread(best, metric.of), False, hollow))
         if plans and metrics.plan_matters(own):
             best = best_parameters(own, metrics.seconds_with_plan(own))
-            best = best.assign(y=metrics.seconds_with_plan(best))
+            best = _bars.spread(best, metrics.seconds_with_plan, planned=True)
             found.append(Curve(f"{text} + plan", look, best, True, hollow))
     return sorted(found, key=lambda c: c.label.lower())
 
 
-def step_back(lines: list[Curve], metric: metrics.Metric) -> list[Curve]:
-    """`lines`, those of them in the background that nowhere are within LEAD of the best at the same count and size, if there
-    are more than MANY. Baselines stay in front. So does one of each other family, the most often its best. A plan stands where
-    its variant does."""
-    if len(lines) <= MANY:
-        return lines
-    plain = pd.concat([line.points for line in lines if not line.with_plan])
-
-    def behind(*groups: str) -> pd.Series:
-        best = plain.groupby([*groups, "counts", "size"])["y"].transform("min" if metric.lower_is_better else "max")
-        return plain["y"] / best if metric.lower_is_better else best / plain["y"]
-
-    leading = {*style.BASELINES, *plain.loc[behind() <= LEAD, "variant"]}
-    represented = plain.loc[plain["variant"].isin(leading), "family"]
-    others = plain[(behind("family") == 1) & ~plain["family"].isin(represented)]
-    for _, family in others.groupby("family"):
-        leading.add(family["variant"].value_counts(sort=False).sort_index().idxmax())
-    return [replace(line, back=not leading & set(line.points["variant"])) for line in lines]
-
-
-def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric) -> Figure:
-    """Log-log figure of `lines`, a facet per count. `points` gives the facets and size ticks."""
+def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric, holds: Sequence[float] = ()) -> Figure:
+    """Log-log figure of `lines`, a facet per count, each line with its name at its end. `points` gives the facets and size ticks;
+    the y axis has the values `holds` too."""
     facets = panels.facet_counts(points)
     points = pd.concat([frame for _, frame in facets])
-    labels = list(dict.fromkeys(OTHERS if line.back else line.label for line in lines))
-    single = len(facets) == 1
-    width = style.COLUMN_IN if single else style.PAGE_IN
+    height = 2.3 if len(facets) == 1 else 2.1
+    labels = list(dict.fromkeys(line.label for line in lines if line.named))
+    room = _labels.room_in(labels)
+    direct = len(facets) == 1 or panels.beside_in(room) >= NARROWEST_IN
+    for counts, _ in facets:
+        direct &= _labels.fit(sum(line.named and len(line.at(counts)) > 0 for line in lines), height)
+    width = style.COLUMN_IN if len(facets) == 1 else style.PAGE_IN
     figure, axes, width = panels.grid(
-        len(facets), height=2.3 if single else 2.1, legend=panels.legend_lines(labels, width)
+        len(facets),
+        height=height,
+        legend=0 if direct else panels.legend_lines(labels, width),
+        room=room if direct else 0.0,
     )
-    values = np.concatenate([line.points["y"].to_numpy(dtype=float) for line in lines])
+    values = np.concatenate([*(_bars.reach(line.points) for line in lines), np.array(holds, dtype=float)])
     handles: dict[str, object] = {}
     for one, (counts, frame) in zip([one for row in axes for one in row], facets):
+        ends = []
         for line in lines:
-            own = _with_gaps(line.points[line.points["counts"] == counts], frame)
-            label = f"_{line.label}" if line.back else line.label
-            (artist,) = one.plot(own["side"], own["y"], label=label, **line.drawn)
-            handles.setdefault(OTHERS if line.back else label, artist)
+            own = line.at(counts)
+            shown = _with_gaps(own, frame)
+            (artist,) = one.plot(shown["side"], shown["y"], label=line.label, **line.drawn)
+            _bars.draw(one, own["side"], own, line.look.colour)
+            if line.named:
+                handles.setdefault(line.label, artist)
+                ends.append(_labels.end(line.label, shown["side"], shown["y"], line.look.colour))
         # One size axis for all facets, unless a facet would be mostly blank.
         shared = 2 * frame["size"].nunique() > points["size"].nunique()
         panels.size_axis(one, points if shared else frame)
         panels.log_axis(one, values, panels.tick_text(metric.unit))
         one.set_title(counts)
+        if direct:
+            _labels.draw(one, ends)
     for row in axes:
         row[0].set_ylabel(metric.axis_label)
-    if OTHERS in handles:
-        handles[OTHERS] = handles.pop(OTHERS)  # last
-    panels.legend_below(figure, handles, width)
+    if not direct:
+        panels.legend_below(figure, handles, width)
     return figure
-
-
-def background_text(lines: list[Curve]) -> str:
-    """Who is in the background, for a caption; empty when nobody is."""
-    names = ", ".join(dict.fromkeys(line.label for line in lines if line.back and not line.with_plan))
-    near = f"nowhere within {LEAD - 1:.0%} of the fastest"
-    return f" Grey lines are {near}, and another one stands for their family: {names}." if names else ""
 
 
 def _with_gaps(own: pd.DataFrame, facet: pd.DataFrame) -> pd.DataFrame:

@@ -12,16 +12,17 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter
 
 from plots import style
-from plots.figures import _panels
+from plots.figures import _bars, _panels
 from plots.figures._curves import Curve
 from plots.metrics import Metric
 
-# The paper's palettes, darkened where a thin line on white paper would be lost. YlGnBu goes from
-# light to dark, so that its order is kept in grey; markers and dashes tell the others apart.
+# After the paper's palettes, whose names they have: YlGnBu goes from light to dark, so that its order is kept in grey, and Paired has
+# three pairs of a light and a dark hue. Hues that colour-blind readers cannot tell apart, as red and green, are replaced; markers and
+# dashes differ too.
 PALETTES = {
     "YlGnBu": ["#b3bf3f", "#62bfa0", "#2fa3c0", "#1d70b4", "#253494", "#081d58"],
-    "Paired": ["#79b5d9", "#1f68a4", "#8cc45e", "#1f7a2b", "#ef8a86", "#c2181a"],
-    "Set1": ["#d7191c", "#377eb8", "#3a9a3c", "#8a3d96", "#e67300", "#94800a"],
+    "Paired": ["#79b5d9", "#1f68a4", "#a5a5a5", "#3d3d3d", "#f0a04b", "#9c4a00"],
+    "Set1": ["#c9721e", "#3516b9", "#7f7d7c", "#5f8fe2", "#822d00", "#3b1b38"],
 }
 ORDERED = ("YlGnBu",)
 HEIGHTS = {1: 1.75, 2: 1.35, 3: 1.1, 4: 0.95}  # of a facet in inches, by number of rows
@@ -131,7 +132,7 @@ def _values_by_axis(cells: Cells, scale: str) -> list[list[np.ndarray]]:
     """The values that the y axis of each facet must hold: the figure's, the row's or its own."""
 
     def values(groups: Sequence[Sequence[Curve]]) -> np.ndarray:
-        found = [line.points["y"].to_numpy(float) for lines in groups for line in lines]
+        found = [_bars.reach(line.points) for lines in groups for line in lines]
         return np.concatenate(found) if found else np.array([1.0])
 
     if scale == "free":
@@ -156,6 +157,7 @@ def _plot(axes: Axes, line: Curve, others: Sequence[Curve]) -> Line2D:
     sides = sorted({float(s) for other in others for s in other.points["side"]})
     values = line.points.set_index("side")["y"].reindex(sides)
     (artist,) = axes.plot(sides, values.to_numpy(float), label=line.label, markersize=3.4, linewidth=1.1, **line.drawn)
+    _bars.draw(axes, line.points["side"], line.points, line.look.colour)
     return artist
 
 

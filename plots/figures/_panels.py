@@ -20,6 +20,7 @@ from matplotlib.ticker import (
 )
 
 from plots import style
+from plots.figures import _bars, _labels
 from plots.tidy import USUAL, form_order, is_power_of_two, unusual
 
 DEFAULTS = {name: USUAL[name] for name in ("mode", "window", "input")}
@@ -62,16 +63,19 @@ def left_out(points: pd.DataFrame) -> str:
 
 
 def grid(
-    count: int, rows_of: int = 1, height: float = 2.15, legend: int = 1, gap: float = 0.72
+    count: int, rows_of: int = 1, height: float = 2.15, legend: int = 1, gap: float = 0.72, room: float = 0.0
 ) -> tuple[Figure, list[list[Axes]], float]:
     """Figure with `count` columns (wrapped above 4 when there is one row of facets): returns figure, axes by row, and
-    width. `height` of a facet, `gap` between rows and all margins are in inches; `legend`: lines of the legend."""
+    width. `height` of a facet, `gap` between rows and all margins are in inches; `legend`: lines of the legend; `room`: inches
+    right of each facet for the names of its lines, which leave space for two facets in a row."""
     per_row = count if rows_of > 1 or count <= 4 else (4 if count in (7, 8) else 3)
+    per_row = min(per_row, 2) if room and rows_of == 1 else per_row
     rows = rows_of if rows_of > 1 else math.ceil(count / per_row)
-    width = style.COLUMN_IN if per_row == 1 else style.PAGE_IN
+    width = style.COLUMN_IN + room if per_row == 1 else style.PAGE_IN
     bottom = 0.53 + legend_in(legend)
-    top, left, right = 0.27, 0.68, 0.14
+    top, left, right = 0.27, 0.68, 0.14 + room
     total = rows * height + (rows - 1) * gap + bottom + top
+    inner = (width - left - right - (per_row - 1) * (room + 0.12)) / per_row
     figure = Figure(figsize=(width, total))
     axes = figure.subplots(rows, per_row, squeeze=False, sharey=True)
     figure.subplots_adjust(
@@ -80,7 +84,7 @@ def grid(
         bottom=bottom / total,
         top=1 - top / total,
         hspace=gap / height,
-        wspace=0.09,
+        wspace=(room + 0.12) / inner if room else 0.09,
     )
     flat = [list(row) for row in axes]
     if rows_of == 1:
@@ -88,6 +92,11 @@ def grid(
             flat[index // per_row][index % per_row].remove()
         flat = [row[: max(0, count - i * per_row)] for i, row in enumerate(flat)]
     return figure, flat, width
+
+
+def beside_in(room: float) -> float:
+    """Width of a panel of which two stand in a row of grid(), each with `room` for names."""
+    return (style.PAGE_IN - 0.68 - 0.14 - 0.12) / 2 - room
 
 
 def legend_columns(labels: Sequence[str], width: float, handle: float = 0.52, margin: float = 0.1) -> int:
@@ -121,10 +130,10 @@ def panel_width(axes: Axes) -> float:
     return axes.get_position().width * axes.figure.get_figwidth()
 
 
-def size_axis(axes: Axes, points: pd.DataFrame, slanted_in: float = 0.15) -> None:
+def size_axis(axes: Axes, points: pd.DataFrame, slanted_in: float = 0.15, letter_in: float = 0.062) -> None:
     """Logarithmic size axis with one tick per measured size, labelled `16x16`. Labels are slanted when they would
-    touch, and thinned (powers of two stay) when even slanted ones would, which need `slanted_in` inches. Several shapes
-    with the same area share a tick."""
+    touch, and thinned (powers of two stay) when even slanted ones would, which need `slanted_in` inches; a letter needs
+    `letter_in`. Several shapes with the same area share a tick."""
     table = points.drop_duplicates("size").sort_values(["side", "size"])
     by_side: dict[float, list[str]] = {}
     for side, text in zip(table["side"], table["size"]):
@@ -137,7 +146,7 @@ def size_axis(axes: Axes, points: pd.DataFrame, slanted_in: float = 0.15) -> Non
     axes.set_xlim(low / pad, high * pad)
     inch = panel_width(axes) / math.log(high * pad * pad / low)
     longest = max((max(map(len, t.split("\n"))) for t in labels.values()), default=1)
-    kept = _thin(sides, inch, 0.062 * longest + 0.06)
+    kept = _thin(sides, inch, letter_in * longest + 0.06)
     slanted = len(kept) < len(sides)
     if slanted:
         kept = _thin(sides, inch, slanted_in)
@@ -177,35 +186,36 @@ def log_axis(axes: Axes, values: np.ndarray, text: Formatter, margin: float = 1.
 
 
 def tick_text(unit: str) -> Formatter:
-    """Tick labels: seconds with an SI prefix, `x` factors, or numbers with an SI prefix."""
-    if unit == "s":
-        return EngFormatter("s")
+    """Tick labels: seconds and joules with an SI prefix, `x` factors, or numbers with an SI prefix."""
+    if unit in ("s", "J"):
+        return EngFormatter(unit)
     if unit == "x":
         return FuncFormatter(lambda v, _: f"{v:g}x")
     return EngFormatter(sep="")
 
 
 def curve_axes(labels: Sequence[str]) -> tuple[Figure, Axes]:
-    """A figure of one panel as wide as a page, with room for a legend of these curves below it."""
-    legend = legend_lines(labels, style.PAGE_IN)
-    figure = Figure(figsize=(style.PAGE_IN, 2.6 + legend_in(legend)))
+    """A figure of one panel as wide as a page, with room for the names of these curves right of it, however many there are."""
+    height = max(1.98, _labels.LABEL_IN * len(labels))
+    figure = Figure(figsize=(style.PAGE_IN, height + 0.62))
     axes = figure.subplots()
-    figure.subplots_adjust(left=0.11, right=0.98, top=0.97, bottom=(0.55 + legend_in(legend)) / figure.get_figheight())
+    right = 1 - (0.1 + _labels.room_in(labels)) / style.PAGE_IN
+    figure.subplots_adjust(left=0.11, right=right, top=1 - 0.08 / (height + 0.62), bottom=0.54 / (height + 0.62))
     return figure, axes
 
 
 def curve_chart(
-    curves: Sequence[tuple[str, pd.Series, dict[str, Any]]], ticks: Mapping[int, str], x: str, y: str, unit: str
+    curves: Sequence[tuple[str, pd.DataFrame, dict[str, Any]]], ticks: Mapping[int, str], x: str, y: str, unit: str
 ) -> Figure:
-    """Curves (label, values by place, look) in one panel of two logarithmic axes. The x axis has the `ticks`, text by
-    place, and no others; `x` and `y` are the labels of the axes, `unit` is that of the values."""
+    """Curves (name, points by place as _bars has them, look) in one panel of two logarithmic axes. The x axis has the `ticks`, text
+    by place, and no others; `x` and `y` are the labels of the axes, `unit` is that of the values."""
     figure, axes = curve_axes([label for label, _, _ in curves])
-    handles = {}
-    for label, values, look in curves:
-        (handles[label],) = axes.plot(values.index, values, label=label, **look)
+    for label, own, look in curves:
+        axes.plot(own.index, own["y"], label=label, **look)
+        _bars.draw(axes, own.index.to_series(), own, look["color"])
     axes.set(xscale="log", xlabel=x, ylabel=y)
     axes.set_xticks(list(ticks), list(ticks.values()))
     axes.minorticks_off()
-    log_axis(axes, np.concatenate([values.to_numpy(dtype=float) for _, values, _ in curves]), tick_text(unit))
-    legend_below(figure, handles, style.PAGE_IN)
+    log_axis(axes, np.concatenate([_bars.reach(own) for _, own, _ in curves]), tick_text(unit))
+    _labels.draw(axes, [_labels.end(label, own.index, own["y"], look["color"]) for label, own, look in curves])
     return figure

@@ -18,7 +18,7 @@ from experiments.driver.shown import NO_FIGURES, SIZES, Part, Where, parts_of, w
 from experiments.driver.shown import PROBLEM as COLUMNS
 from plots import tidy
 from plots.drawing import Drawing, Omitted, Result
-from plots.figures import _curves, _facets
+from plots.figures import _bars, _curves, _facets
 from plots.metrics import METRICS
 from plots.tables.selection import with_params
 from plots.tidy import ResultSet
@@ -114,7 +114,7 @@ def _curve(points: pd.DataFrame, part: Part, metric: str) -> pd.DataFrame:
     if part.plan:
         own = own[own["plan_us"].notna()]
         metric = "time_with_plan"
-    own = own.assign(y=METRICS[metric].of(own), _rank=own["outcome"].ne("passed"))
+    own = _bars.spread(own, METRICS[metric].of, part.plan).assign(_rank=own["outcome"].ne("passed"))
     own = own.sort_values(["_rank", "y", "params"], kind="stable").drop_duplicates("size")
     return own.sort_values("side")
 
@@ -184,6 +184,7 @@ def _caption(spec: Spec, base: Where, shown: pd.DataFrame, gone: list[str]) -> s
         parts.append(f"Matrices: {base['counts']}.")
     parts.append(f"A point is the mean of {_curves.samples_text(shown)} repetitions.")
     parts.append(_curves.spread_text(shown))
+    parts.append(_bars.said(shown).strip())
     if shown["outcome"].eq("published").any():
         parts.append("Hollow markers were published elsewhere and not verified here.")
     sizes = [one for one in (f"{s}x{s}" for s in spec.sizes) if one not in set(shown["size"])]

@@ -1,11 +1,11 @@
 """Where the FFT variants spend their time: shares of forward, Hadamard, inverse and the rest."""
 
-import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
@@ -17,6 +17,8 @@ from plots.tidy import PHASES, ResultSet, best_parameters
 
 ORDER = 30
 TITLE = "Phases of the FFT variants"
+MOST = 3  # columns: more leave no space for the times above the bars
+ROW_IN, TIMES_IN = 0.95, 0.36  # height of bars, and of the times above them
 PARTS = ["forward", "Hadamard", "inverse", "rest"]
 
 
@@ -32,7 +34,7 @@ def shares(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(results: ResultSet) -> list[Result]:
-    """One figure per form: a row per variant, a column per count, a bar per size."""
+    """One figure per form: a row per variant, a column per count (at most MOST), a bar per size."""
     points = results.feeding("phases")
     phased = points[points["outcome"].eq("passed") & points[PHASES].notna().any(axis=1)]
     if phased.empty:
@@ -40,31 +42,59 @@ def draw(results: ResultSet) -> list[Result]:
     return [_one(*group) for group in _panels.groups(phased)]
 
 
+def shown_counts(points: pd.DataFrame) -> list[str]:
+    """At most MOST counts of a form: those with the fewest and the most pairs, and between them evenly."""
+    every = [counts for counts, _ in _panels.facet_counts(points)]
+    if len(every) <= MOST:
+        return every
+    return [every[round(place * (len(every) - 1) / (MOST - 1))] for place in range(MOST)]
+
+
 def _one(suffix: str, title: str, frame: pd.DataFrame) -> Drawing:
     best = best_parameters(frame)
     series = list(best.groupby(["variant", "precision"], sort=True))
-    facets = [counts for counts, _ in _panels.facet_counts(best)]
-    legend = _panels.legend_lines(PARTS, style.COLUMN_IN if len(facets) == 1 else style.PAGE_IN)
-    figure, axes, width = _panels.grid(len(facets), rows_of=len(series), height=1.75, gap=1.05, legend=legend)
-    flat = axes if len(series) > 1 else [[one for row in axes for one in row]]
-    for row in axes if len(series) == 1 else []:
-        row[0].set_ylabel("Share of compute time")
-    for row, ((variant, precision), own) in zip(flat, series):
+    facets = shown_counts(best)
+    left_out = [one for one in dict.fromkeys(best.sort_values("pairs")["counts"]) if one not in facets]
+    width = style.COLUMN_IN if len(facets) == 1 else style.PAGE_IN
+    foot = 0.6 + _panels.legend_in(_panels.legend_lines(PARTS, width))
+    height = len(series) * (ROW_IN + TIMES_IN) + 0.2 + foot
+    figure = Figure(figsize=(width, height))
+    axes = figure.subplots(len(series), len(facets), squeeze=False, sharey=True)
+    figure.subplots_adjust(
+        left=0.72 / width,
+        right=1 - 0.16 / width,
+        top=1 - (0.2 + TIMES_IN) / height,
+        bottom=foot / height,
+        hspace=TIMES_IN / ROW_IN,
+        wspace=0.07,
+    )
+    for place, ((variant, precision), own) in enumerate(series):
+        row = axes[place]
         for one, counts in zip(row, facets):
-            _bars(one, own[own["counts"] == counts].sort_values(["side", "size"]))
-            one.set_title(counts, pad=26)
-        if len(series) > 1:
-            row[0].set_ylabel(f"{style.label(variant, precision)}\nShare of compute time", labelpad=0.5)
+            sizes = best[best["counts"] == counts].sort_values(["side", "size"])["size"].unique()
+            _bars(one, own[own["counts"] == counts], list(sizes))
+            one.tick_params(labelbottom=place == len(series) - 1)
+        row[0].set_ylabel(style.label(variant, precision))
+    for one, counts in zip(axes[0], facets):
+        one.annotate(
+            counts,
+            (0.5, 1.0),
+            xytext=(0, 72 * TIMES_IN - 2),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+        )
     _panels.legend_below(figure, {part: Patch(**_look(part)) for part in PARTS}, width)
-    figure.subplots_adjust(top=1 - 0.6 / figure.get_figheight())
     names = ", ".join(style.label(v, p) for (v, p), _ in series)
+    others = f" Not drawn are the counts {', '.join(left_out)}, whose times are in the table." if left_out else ""
     return Drawing(
         name=f"phases_{suffix}",
         title=f"Phases, {title}",
         caption=(
-            f"Shares of compute time of {names}, {title}, with the best parameters at each size. Above each bar stands the "
-            "compute time. Rest is padding, cropping and whatever lies between the marked phases. The plan is not part of "
-            "compute time." + _panels.left_out(best)
+            f"Shares of compute time of {names}, {title}, with the best parameters at each size. A row is a variant, a column a number of "
+            "left and right matrices. Above each bar stands the compute time. Rest is padding, cropping and whatever lies between the marked "
+            f"phases. The plan is not part of compute time.{others}"
         ),
         alt=f"Stacked bars: shares of forward, Hadamard, inverse and rest by size, {title}.",
         figure=figure,
@@ -76,23 +106,25 @@ def _look(part: str) -> dict[str, Any]:
     return {"facecolor": colour, "hatch": hatch, "edgecolor": "#333333", "linewidth": 0.5}
 
 
-def _bars(axes: Axes, points: pd.DataFrame) -> None:
-    """Stacked bars at equal distances, the compute time above each."""
+def _bars(axes: Axes, points: pd.DataFrame, sizes: list[str]) -> None:
+    """Stacked bars at equal distances, one place for each of `sizes`, the compute time above each bar."""
+    points = points.drop_duplicates("size").set_index("size").reindex(sizes)
+    points = points[points["compute_us"].notna()]
     parts = shares(points)
-    places = range(len(points))
+    places = [sizes.index(one) for one in points.index]
     bottom = np.zeros(len(points))
     for part in PARTS:
         axes.bar(places, parts[part], 0.78, bottom=bottom, label=part, **_look(part))
         bottom = bottom + parts[part].to_numpy()
-    axes.set(xlim=(-0.6, max(len(points), 1) - 0.4), ylim=(0.0, 1.0))
+    axes.set(xlim=(-0.6, max(len(sizes), 1) - 0.4), ylim=(0.0, 1.0))
     axes.grid(axis="x", visible=False)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{round(100 * v)} %"))
-    longest = max((len(text) for text in points["size"]), default=1)
-    space = _panels.panel_width(axes) / max(1, len(points))
+    axes.set_yticks([0.0, 0.5, 1.0])
+    longest = max((len(text) for text in sizes), default=1)
+    space = _panels.panel_width(axes) / max(1, len(sizes))
     slanted = _panels.SLANTED if space < 0.062 * longest + 0.05 else {}
-    axes.set_xticks(places, list(points["size"]), **slanted)
-    step = max(1, math.ceil(0.13 / space))
+    axes.set_xticks(range(len(sizes)), sizes, **slanted)
     turn = {"ha": "left", "rotation": 40} if space < 0.42 else {"ha": "center"}
     look = {"xytext": (0, 2.5), "textcoords": "offset points", "rotation_mode": "anchor", "fontsize": 6.2, **turn}
-    for place, time in list(zip(places, points["compute_us"]))[::step]:
+    for place, time in zip(places, points["compute_us"]):
         axes.annotate(si_time(time * MICRO, 2), (place, 1.0), va="bottom", **look)

@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from plots import style
+from plots import noise, style
 from plots.drawing import Drawing, Omitted, Result
-from plots.figures import _panels
+from plots.figures import _bars, _panels
 from plots.tables import results as table
 from plots.tables.table import duration
 from plots.tidy import ResultSet
@@ -35,7 +35,7 @@ def draw(results: ResultSet) -> list[Result]:
     lines = table.table(results)
     if lines.empty:
         return [Omitted(SECTION, MISSING, SECTION)]
-    lines, problems = _relative(lines)
+    lines, problems = _relative(_with_ends(lines, results))
     seen = [one for one in table.OUTPUTS if one in set(lines["output"])]
     legend = _panels.legend_lines(seen, style.PAGE_IN)
     height = 0.4 * len(problems) + 0.72 + 0.16 * legend
@@ -58,13 +58,26 @@ def draw(results: ResultSet) -> list[Result]:
             caption=(
                 "Each dot is over the surface of its problem, whose values stand on the left (the circular one, where no other was measured): "
                 "left of 1 is less. Of each output the fastest variant counts. Bytes are the least that must cross memory; a reduced surface is "
-                f"written and read. {table.lacking(lines)}"
+                f"written and read.{_bars.said(_ratios(lines), ratio=True)} {table.lacking(lines)}"
             ).strip(),
             alt=f"Dots of time, bytes and energy over those of the surface for {len(problems)} problems; outputs: {', '.join(seen)}.",
             figure=figure,
             section=SECTION,
         )
     ]
+
+
+def _with_ends(lines: pd.DataFrame, results: ResultSet) -> pd.DataFrame:
+    """The lines of the table with the ends of the interval of their time, `low_us` and `high_us`."""
+    key = [*table.PLACE, "output"]
+    points = table.points(results).sort_values(["compute_us", "variant"], kind="stable").drop_duplicates(key)
+    ends = noise.ends_us(points.set_index(key)).reindex(pd.MultiIndex.from_frame(lines[key]))
+    return lines.assign(low_us=ends["low"].to_numpy(), high_us=ends["high"].to_numpy())
+
+
+def _ratios(lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines that have a ratio of times, as _bars has it: of the surface it is 1, whatever its interval."""
+    return lines[lines["y_low"].notna()].assign(y=lines["time_us"])
 
 
 def _relative(lines: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -79,7 +92,9 @@ def _relative(lines: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
             continue
         values = [duration(base["time_us"]), table.byte_text(base["moved_bytes"]), table.energy_text(base["energy_uj"])]
         texts.append(f"{table.label(*base[table.NAMED])}\n{', '.join(one for one in values if one != table.MISSING)}")
-        kept.append(own.assign(row=len(kept), **{column: own[column] / base[column] for column, _ in PANELS}))
+        ends = {"y_low": own["low_us"] / base["high_us"], "y_high": own["high_us"] / base["low_us"]}
+        ends = {name: values.where(own["output"] != base["output"]) for name, values in ends.items()}
+        kept.append(own.assign(row=len(kept), **ends, **{column: own[column] / base[column] for column, _ in PANELS}))
     return pd.concat(kept, ignore_index=True), texts
 
 
@@ -93,6 +108,9 @@ def _panel(axes: Axes, lines: pd.DataFrame, column: str, handles: dict[str, obje
         own = known[known["output"] == output]
         look = {"color": colour, "marker": marker, "fillstyle": fill, "linestyle": "none", "markersize": 5}
         (handles[output],) = axes.plot(own[column], own["row"], zorder=2, label=output, **look)
+        if column == "time_us":
+            bars = _ratios(own)
+            _bars.draw(axes, bars["row"], bars, colour, level=True)
     if known.empty:
         axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes, color="#777777")
 

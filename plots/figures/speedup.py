@@ -1,4 +1,4 @@
-"""Speed-up of every variant over the baseline, against size, a facet per count."""
+"""Speed-up over the baseline, against size, a facet per count. A line is what it is in the comparison."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pandas as pd
 
 from plots import style
 from plots.drawing import Drawing, Omitted, Result
-from plots.figures import _curves, _panels
+from plots.figures import _bars, _classes, _curves, _panels, comparison
 from plots.metrics import Metric, speedup
 from plots.tidy import PROBLEM, ResultSet, best_parameters, passed
 
@@ -44,27 +44,33 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Result:
     reference = reference_times(frame, baseline)
     text = style.label(baseline)
     metric = Metric("speedup", f"Speed-up over {text}", "x", lambda p: speedup(p, reference, KEYS), False)
-    lines = _curves.curves(frame[frame["variant"] != baseline], metric)
-    lines = [replace(line, points=line.points.dropna(subset=["y"])) for line in lines]
-    lines = [line for line in lines if len(line.points)]
-    if not lines:
+
+    def ends(own: pd.DataFrame) -> pd.DataFrame:
+        """`own` with the speed-up and its interval, of both times."""
+        base = reference.set_index(KEYS).reindex(pd.MultiIndex.from_frame(own[KEYS])).set_axis(own.index)
+        return own.assign(**_bars.over(base, own))
+
+    others = best_parameters(frame[frame["variant"] != baseline])
+    others = others.assign(y=metric.of(others)).dropna(subset=["y"])
+    if others.empty:
         return Omitted(name, f"nothing but {text} measured at the same points")
+    if comparison.is_crowded(frame):
+        lines = _classes.families(others, True, ends)
+    else:
+        lines = [replace(line, points=ends(line.points)) for line in _curves.curves(others, metric)]
     shown = pd.concat([line.points for line in lines], ignore_index=True)
-    lines = _curves.step_back(lines, metric)
-    figure = _curves.draw(shown, lines, metric)
+    figure = _curves.draw(shown, lines, metric, (1.0,))
     for axes in figure.axes:
-        low, high = axes.get_ylim()
-        axes.set_ylim(min(low, 0.8), max(high, 1.25))
         axes.axhline(1.0, color="#444444", linewidth=0.8, zorder=1)
     top = shown.loc[shown["y"].idxmax()]
     return Drawing(
         name=name,
         title=f"Speed-up over {text}, {title}",
         caption=(
-            f"Time of {text} divided by the time of each variant on the same problem, {title}, with the best parameters of "
-            f"each. Plans are not counted. Problems without a time of {text} are left "
+            f"Time of {text} divided by the time on the same problem, {title}. {comparison.what_a_line_is(frame)} "
+            f"Plans are not counted. Problems without a time of {text} are left "
             f"out. The largest speed-up is {top['y']:.3g}x: {style.label(top['variant'])}, {top['counts']}, "
-            f"{top['size']}." + _curves.background_text(lines) + _panels.left_out(shown)
+            f"{top['size']}." + _bars.said(shown, ratio=True) + _panels.left_out(shown)
         ),
         alt=f"Line chart: speed-up over {text} against matrix size, {title}.",
         figure=figure,

@@ -11,14 +11,16 @@ import numpy as np
 import pandas as pd
 
 from experiments.compare.artifact import load_baseline
-from plots import ceilings, floor, style
+from plots import ceilings, floor, noise, style
 from plots.tables import beyond
 from plots.tables.table import FORM, duration
 from plots.tidy import ResultSet, is_power_of_two, ordered
 
 ROWS = 10
 SERIES = {"paper_us": "paper's best", "library_us": "cuFFT", "ours_us": "this project", "floor_us": "floor"}
-COLUMNS = [*beyond.CELL, "counts", "pairs", "size", *SERIES, "variant", "params"]
+# The ends of the intervals of the times that are measured.
+ENDS = [f"{name}_{end}" for name in SERIES if name != "floor_us" for end in ("low", "high")]
+COLUMNS = [*beyond.CELL, "counts", "pairs", "size", *SERIES, "variant", "params", *ENDS]
 OVER = "{:.2f}x".format
 SHOWN = (
     FORM,
@@ -34,13 +36,15 @@ SHOWN = (
 
 def cells(results: ResultSet) -> pd.DataFrame:
     """A line per problem, by form, pairs and size; see COLUMNS. Times in microseconds, NaN where one is not known. The
-    paper's best is the faster of our own rows of its algorithms and, on the machine of the baseline, of the baseline."""
+    paper's best is the faster of our own rows of its algorithms and, on the machine of the baseline, of the baseline.
+    A time of the baseline has no interval."""
     raw, baseline = load_baseline(beyond.BASELINE)
     is_theirs = raw["beyond"]["machine_key"] == results.key
     points = beyond.usual(results.points if is_theirs else results.feeding("comparison"))
     fastest = beyond.fastest(points)
-    paper = beyond.fastest(points[beyond.of_paper(points, raw["beyond"])])["compute_us"]
-    library = beyond.fastest(points[points["variant"] == raw["fft"]["variant"]])["compute_us"]
+    papers = beyond.fastest(points[beyond.of_paper(points, raw["beyond"])])
+    libraries = beyond.fastest(points[points["variant"] == raw["fft"]["variant"]])
+    paper, library = papers["compute_us"], libraries["compute_us"]
     frame = fastest[["counts", "pairs", "size", "variant", "params"]].assign(
         paper_us=paper.reindex(fastest.index),
         library_us=library.reindex(fastest.index),
@@ -51,6 +55,11 @@ def cells(results: ResultSet) -> pd.DataFrame:
         known = {cell: beyond.baseline_us(row) for cell, row in baseline.items()}
         theirs = pd.Series([known.get(cell, math.nan) for cell in frame.index], frame.index, dtype=float)
         frame["paper_us"] = np.fmin(frame["paper_us"], theirs).where(theirs.notna())
+    for name, own in (("paper_us", papers), ("library_us", libraries), ("ours_us", fastest)):
+        known = own.reindex(frame.index)
+        repeated = known["compute_us"] == frame[name]  # a time of the baseline has no repetitions
+        for end, values in noise.ends_us(known).where(repeated).items():
+            frame[f"{name}_{end}"] = values
     measured = ceilings.load(results.folder)
     if isinstance(measured, ceilings.Ceilings) and len(frame):
         frame["floor_us"] = floor.floor_us(fastest.reset_index(), measured).to_numpy()

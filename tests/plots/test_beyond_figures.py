@@ -14,8 +14,7 @@ from plots import ceilings as limits
 from plots import floor as floors
 from plots import style
 from plots.drawing import Omitted
-from plots.figures import _cells, _curves, _ratios, accuracy, crossover, floor, roofline
-from plots.metrics import METRICS
+from plots.figures import _cells, _ratios, accuracy, crossover, floor, roofline
 from plots.sources.beyond.figures import cache, energy, in_kernel, replay
 from xcorr.choice.floor import crossing_bytes, crossing_rate, crossings
 from xcorr.paths import ROOT
@@ -264,10 +263,22 @@ def test_roofline_takes_the_highest_rate_of_each_variant_form_and_size(ceilings)
     expected = 2 * 64 * 64**4 / (4 * (16 * 64**2 + 64 * 127**2))
     assert best.loc["one", "intensity"] == pytest.approx(expected)
     figure = draw(roofline, results)["roofline"].figure
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels[:2] == ["one", "two"] and "TF32, matrix product" in labels
+    labels = {text for axes in figure.axes for text in texts(axes)}
+    assert {"memory", "TF32, matrix product"} < labels and not figure.legends
     levels = {line.get_ydata()[-1] for line in figure.axes[0].get_lines()}
     assert {65e12, 51e12, 400e12} <= levels
+
+
+def test_no_transform_lies_above_the_roofs_that_a_definition_keeps_to(ceilings):
+    rows = [
+        square("n-to-m", 256, 8, 8, us, variant=v, family=f)
+        for v, f, us in (("cufft", "fft", 1e3), ("slow", "own", 1e5))
+    ]
+    best = roofline.best_points(result_set(rows, ceilings).points).set_index("variant")
+    assert best.loc["slow", "rate"] == pytest.approx(2 * 64 * 256**4 / 1e-1)
+    transforms = (8 + 8 + 64) * 2.5 * 512**2 * 18 + 4 * 64 * 512**2
+    assert best.loc["cufft", "rate"] == pytest.approx(transforms / 1e-3, rel=0.02)
+    assert 2 * 64 * 256**4 / 1e-3 > 400e12, "by the work of the definition it would be above the highest roof"
 
 
 # Energy
@@ -297,10 +308,13 @@ def test_energy_per_pair_of_the_most_frugal_of_each_class():
     rows.append(square("n-to-m", 32, 8, 8, 9.0, variant="uncounted"))
     drawing = draw(energy, result_set(rows))["energy"]
     axes = drawing.figure.axes[0]
-    lines = {line.get_label(): list(line.get_ydata()) for line in axes.get_lines()}
-    assert lines == {"warp-shuffle": [5.0, 50.0], "FFT": [100.0, 1000.0]}
+    lines = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
+    assert set(lines) == {"warp-shuffle", "fft"}
+    np.testing.assert_allclose(lines["warp-shuffle"], [5e-6, 50e-6])
+    np.testing.assert_allclose(lines["fft"], [100e-6, 1e-3])
+    assert {"10 µJ", "1 mJ"} <= {one.get_text() for one in axes.get_yticklabels()}
     assert axes.get_title() == "n-to-m 8-to-8"
-    assert axes.get_ylabel() == "Energy per correlation [µJ]"
+    assert axes.get_ylabel() == "Energy per correlation"
     assert "The least is 5 µJ, grouped-overlap" in drawing.caption
 
 
@@ -356,29 +370,6 @@ def test_transforms_inside_kernels_are_judged_by_the_fastest():
     assert "own 1.00x, 1 of 1; vendors 1.25x, 0 of 1; slower" in drawing.caption
 
 
-def test_of_many_curves_those_that_lead_nowhere_step_back():
-    many = _curves.MANY + 2
-    rows = [
-        square("one-to-one", size, 1, 1, 10.0 * (1 + k), variant=f"v{k:02}", family="a")
-        for k in range(many)
-        for size in (16, 32)
-    ]
-    rows.append(square("one-to-one", 32, 1, 1, 9.0, variant="v03", family="a", params="k=2"))  # leads at 32 x 32
-    rows.append(square("one-to-one", 16, 1, 1, 500.0, variant="best_of_b", family="b"))
-    rows.append(square("one-to-one", 16, 1, 1, 510.0, variant="within_five_percent_of_it", family="b"))
-    rows.append(square("one-to-one", 16, 1, 1, 900.0, variant="overlap_wise", family="a"))
-    metric = METRICS["time"]
-    lines = _curves.step_back(_curves.curves(sets.points(rows), metric), metric)
-    assert [line.label for line in lines if not line.back] == ["best-of-b", "overlap-wise", "v00", "v03"]
-    others = ", ".join(f"v{k:02}" for k in (1, 2, *range(4, many)))
-    assert _curves.background_text(lines).endswith(f"{others}, within-five-percent-of-it.")
-    legend = _curves.draw(sets.points(rows), lines, metric).legends[0]
-    labels = [text.get_text() for text in legend.get_texts()]
-    assert labels == ["best-of-b", "overlap-wise", "v00", "v03", _curves.OTHERS]
-    few = _curves.curves(sets.points(rows[:6]), metric)
-    assert _curves.step_back(few, metric) == few and _curves.background_text(few) == ""
-
-
 def test_colours_of_factors_deepen_in_both_directions_and_in_grey():
     def grey(factor):
         red, green, blue = style.to_rgb(_cells.factor_colour(factor, 4.0))
@@ -392,7 +383,7 @@ def test_colours_of_factors_deepen_in_both_directions_and_in_grey():
 # Accuracy
 
 
-def test_accuracy_shows_the_worst_of_each_class():
+def test_accuracy_compares_alike_along_a_line():
     rows = []
     for size in (16, 64):
         for variant, family, error in [
@@ -406,14 +397,14 @@ def test_accuracy_shows_the_worst_of_each_class():
     errors = {"rel_l2_error": 9e-5, "max_error": 9.0, "error_bound": 10.0}
     rows.append(square("n-to-m", 64, 8, 8, 9.0, variant="cufft", family="fft", **errors))
     drawn = draw(accuracy, result_set(rows))
-    lines = {
-        name: {line.get_label(): list(line.get_ydata()) for line in one.figure.axes[0].get_lines()}
-        for name, one in drawn.items()
-    }
-    np.testing.assert_allclose(lines["accuracy"]["warp-shuffle"], [48e-7, 192e-7])
-    np.testing.assert_allclose(lines["accuracy"]["FFT"], [32e-7, 9e-5])
-    np.testing.assert_allclose(lines["accuracy_bound"]["FFT"], [0.2, 0.9])
-    assert set(lines["accuracy"]) == {"warp-shuffle", "FFT"}
+    axes = drawn["accuracy"].figure.axes[0]
+    lines = sorted((line.get_label(), list(line.get_ydata())) for line in axes.get_lines())
+    assert [name for name, _ in lines] == ["fft", "warp-shuffle", "warp-shuffle"]
+    np.testing.assert_allclose([one for _, one in lines], [[32e-7, 128e-7], [16e-7, 64e-7], [48e-7, 192e-7]])
+    assert "9e-05: FFT (cuFFT), n-to-m, 8-to-8, 64x64" in drawn["accuracy"].caption, "what no line shows"
+    assert sorted(texts(axes)) == ["fft", "warp-shuffle"], "a family is named once"
+    (share,) = [one for one in drawn["accuracy_bound"].figure.axes[0].get_lines() if one.get_label() == "fft"]
+    np.testing.assert_allclose(share.get_ydata(), [0.2, 0.2])
 
 
 # All

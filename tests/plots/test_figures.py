@@ -4,6 +4,7 @@ import gzip
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from fixtures import real, sets
 from fixtures.sets import draw, result_set
@@ -47,8 +48,42 @@ def test_comparison_has_a_figure_per_form_and_a_facet_per_count(cpu):
     assert list(drawn) == [f"comparison_{form}" for form in tidy.FORMS]
     titles = [axes.get_title() for axes in drawn["comparison_n-to-m"].figure.axes]
     assert titles == ["2-to-2", "8-to-8", "32-to-32"]
-    assert drawn["comparison_one-to-one"].figure.get_figwidth() == style.COLUMN_IN
+    assert drawn["comparison_one-to-one"].figure.get_figwidth() < drawn["comparison_n-to-m"].figure.get_figwidth()
     assert drawn["comparison_n-to-m"].figure.get_figwidth() == style.PAGE_IN
+
+
+def test_many_variants_are_drawn_as_families_and_the_caption_says_so():
+    few = [(f"v{place}", "tiled", [""], 0.01 * (1 + place)) for place in range(comparison.FEW - 1)]
+    other = ("cufft", "fft", [""], None)
+    asked = {"sizes": [16, 32], "counts": {"one-to-one": [(1, 1)]}}
+    drawing = draw(comparison, result_set(sets.model_rows([*few, other], **asked)))["comparison_one-to-one"]
+    assert "v0" in curves(drawing) and comparison.EVERY not in drawing.caption
+    many = [*few, ("v9", "tiled", [""], 1e-9)]
+    results = result_set(sets.model_rows([*many, other], **asked))
+    drawing = draw(comparison, results)["comparison_one-to-one"]
+    assert set(curves(drawing)) == {"tiled", "fft", "fft + plan"} and comparison.EVERY in drawing.caption
+    fastest = results.points[results.points["family"] == "tiled"].groupby("side")["compute_us"].min()
+    np.testing.assert_allclose(curves(drawing)["tiled"].get_ydata(), fastest * 1e-6)
+    names = [text.get_text() for text in drawing.figure.axes[0].texts]
+    assert sorted(names) == ["fft", "tiled"] and not drawing.figure.legends
+    assert set(
+        curves(draw(speedup, result_set(sets.model_rows([*many, other, sets.GPU[0]], **asked)))["speedup_one-to-one"])
+    ) == {"tiled", "fft"}
+
+
+def test_families_differ_by_colour_and_without_it():
+    looks = [style.family_look(family, False) for family in style.FAMILY_COLOURS]
+    for part in ("colour", "marker"):
+        assert len({getattr(look, part) for look in looks}) == len(looks)
+
+
+def test_phases_of_many_counts_show_the_fewest_and_the_most_pairs():
+    counts = [(1, n) for n in (2, 4, 8, 16, 32)]
+    rows = sets.model_rows([sets.CPU[2]], [16, 32], {"one-to-many": counts})
+    drawing = draw(phases, result_set(rows))["phases_one-to-many"]
+    titles = [text.get_text() for axes in drawing.figure.axes for text in axes.texts if "-to-" in text.get_text()]
+    assert len(titles) == phases.MOST and titles[0] == "1-to-2" and titles[-1] == "1-to-32"
+    assert all(f"1-to-{n}" in drawing.caption for n in (4, 16)), "what is not drawn is named"
 
 
 def test_comparison_series_scales_and_values(cpu):
@@ -131,7 +166,7 @@ def test_non_square_unequal_and_single_sizes_do_not_break():
     ]
     for module in (comparison, speedup, phases):
         (drawing,) = draw(module, result_set(rows)).values()
-        assert {"20x20", "36x90", "24x24:480x640"} <= set(tick_texts(drawing.figure.axes[0].xaxis))
+        assert {"20x20", "36x90", "24x24:480x640"} <= set(tick_texts(drawing.figure.axes[-1].xaxis))
     one = result_set([sets.row(variant="cpu_definition")])
     (drawing,) = draw(comparison, one).values()
     assert tick_texts(drawing.figure.axes[0].xaxis) == ["16x16"]
@@ -231,8 +266,9 @@ def test_text_stays_inside_the_figure_and_legends_do_not_cover_axes():
                 tight = axes.get_tightbbox(renderer)
                 assert tight.x0 >= box.x0 - 1 and tight.x1 <= box.x1 + 1, drawn.name
                 assert tight.y1 <= box.y1 + 1, drawn.name
-                legend = figure.legends[0].get_window_extent(renderer)
-                assert legend.y1 <= tight.y0 + 2 and legend.x0 >= 0, drawn.name
+                for one in figure.legends:
+                    legend = one.get_window_extent(renderer)
+                    assert legend.y1 <= tight.y0 + 2 and legend.x0 >= 0, drawn.name
 
 
 def test_slanted_labels_keep_their_distance():
@@ -250,6 +286,10 @@ def test_real_figures_draw_their_data_and_say_what_is_a_substitute(tmp_path):
     errors = ebsd.figure.axes[2]
     labels = [text.get_text() for text in errors.get_legend().get_texts()]
     assert labels == ["FFT (FFTW) (180 pairs)", "row streaming (24 pairs)"]
+    known = pd.DataFrame(
+        {"variant": ["a"] * 2 + ["b"] * 2 + ["c"] * 2, "precision": "fp32", "error_px": [0.1, 0.2] * 2 + [0.1, 0.9]}
+    )
+    assert [names for names, _ in displacement.alike(known)] == [["a", "b"], ["c"]]
     crops = draw(photo, results)["photo"]
     assert "known shift (-30, 40), recovered by FFT (FFTW) (-30.02, 40.05)" in crops.caption
     assert "4 of 4 cases" in crops.caption

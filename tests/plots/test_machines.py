@@ -11,6 +11,7 @@ from experiments.published import importing
 from experiments.published.artifact_files import Names
 from plots import imported, machine_figures, machine_table, machines, tidy
 from plots.drawing import Drawing, Omitted
+from plots.figures import _bars
 from plots.tables.crossover import crossed
 from plots.tables.table import duration
 from xcorr.files import load_toml
@@ -149,6 +150,16 @@ def test_imported_machines_are_hollow_and_named_as_published(results):
     assert to_hex(foreign.get_markerfacecolor()) == "#ffffff" != to_hex(measured.get_markerfacecolor())
     assert "volta, published as V100 SXM2 32 GB" in figures["machines_best_n-to-m"].alt
     assert "not verified here" in figures["machines_best_n-to-m"].caption
+
+
+def test_bars_stand_at_times_that_were_repeated(results, measured):
+    for one, repeated in ((measured, True), (machine(results, "published-volta"), False)):
+        drawn = {made.name: made for made in machines.draw([one]) if isinstance(made, Drawing)}
+        assert (_bars.SAID in drawn["machines_best_one-to-one"].caption) is repeated
+        assert (_bars.OF_RATIO in drawn["machines_speedup_one-to-one"].caption) is repeated
+    assert not {name for name in measured.cells if str(name).endswith(("_low", "_high"))}, (
+        "the numbers that are written"
+    )
 
 
 def test_the_speedup_is_over_the_machines_own_baseline(results):

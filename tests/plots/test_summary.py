@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from fixtures import sets
+from matplotlib.text import Text
 
 from experiments.compare.artifact import load_baseline
 from plots import style, tidy
@@ -94,10 +95,7 @@ def test_the_figure_has_a_panel_per_form_and_names_its_lines(results):
     with style.context():
         (drawing,) = figure.draw(results(rows))
     one, many = drawing.figure.axes
-    assert [axes.get_title(loc="left") for axes in (one, many)] == [
-        "One-to-one: 1 pair",
-        "n-to-mn: 2 left matrices, 4 right ones each",
-    ]
+    assert [axes.get_title(loc="left") for axes in (one, many)] == ["One-to-one, 1-to-1", "n-to-mn, 2-to-8"]
     assert one.get_xscale() == one.get_yscale() == "log"
     assert {text.get_text() for text in one.texts} == {"paper's best", "cuFFT", "this project", "floor"}
     ours = one.get_lines()[list(summary.SERIES).index("ours_us")]
@@ -111,8 +109,17 @@ def test_names_of_lines_that_end_together_do_not_overlap(results):
         (drawing,) = figure.draw(results(rows))
     (axes,) = drawing.figure.axes
     inch = axes.get_position().height * drawing.figure.get_figheight()
-    places = sorted(text.xy[1] * inch for text in axes.texts)
+    places = sorted(text.get_position()[1] * inch for text in axes.texts)
     assert len(places) == 4 and min(b - a for a, b in zip(places, places[1:])) >= figure.LABEL_IN - 1e-9
+
+
+def test_text_can_be_read_where_the_figure_is_400_pixels_wide(results):
+    with style.context():
+        (drawing,) = figure.draw(results(times("one-to-one", 1, 1, [16, 32, 64])))
+        drawing.figure.canvas.draw()
+    shrunk = 400 / (72 * drawing.figure.get_figwidth())
+    texts = [one for one in drawing.figure.findobj(Text) if one.get_text().strip()]
+    assert texts and min(one.get_fontsize() for one in texts) * shrunk >= 8
 
 
 def test_a_set_without_such_times_has_no_figure(results):

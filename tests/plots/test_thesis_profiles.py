@@ -83,7 +83,7 @@ def test_the_ratio_is_of_points_with_the_parameters_of_the_figure():
     rows = [row("slow", 16, 30.0), row("fast", 16, 10.0), row("fast", 16, 1.0, "m=2;w=8"), row("slow", 32, 9.0)]
     points = sets.points(rows)
     found = local_memory.gains(points, SPEC)
-    assert list(found) == ["2-to-2"] and found["2-to-2"].to_dict() == {16: 3.0}
+    assert list(found) == ["2-to-2"] and found["2-to-2"]["y"].to_dict() == {16: 3.0}
     assert local_memory.gains(sets.points(rows[1:]), SPEC) == {}
 
 

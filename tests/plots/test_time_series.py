@@ -60,6 +60,8 @@ def test_table2_has_our_lines_before_the_papers():
     flops = 2 * 16 * 256 * 4_320_000 / 180e-6
     assert fastest["tflops"] == pytest.approx(flops / 1e12)
     assert fastest["nominal"] == pytest.approx(flops / 494.7e12) and math.isnan(fastest["measured"])
+    transform = lines[lines["method"] == style.label("timeseries_fft")].iloc[0]
+    assert math.isnan(transform["nominal"]) and transform["tflops"] > 0, "it needs less work than is counted"
     built = lines[lines["method"] == style.label("timeseries_cublas", "tf32")].iloc[0]
     assert built["build_us"] == 700
     paper = lines[lines["outcome"] == "published"]
@@ -132,6 +134,23 @@ def test_sweeps_are_drawn_from_their_data():
     assert line.get_ydata()[0] == pytest.approx(2 * 1_000_000 / 1e-6)  # 2 x 16 x 64 x shifts in 64 x 16 us
     curves = [one for one in drawn["time_series_signal"].figure.axes[0].get_lines() if one.get_linestyle() != "None"]
     assert list(curves[-1].get_xdata()) == [10_000, 1_000_000]
+
+
+def test_a_transform_whose_segments_hardly_fit_the_template_is_no_rival():
+    rows = []
+    for samples in (64, 256, 4096):
+        place = {"samples": samples, "templates": 16, "shifts": 1_000_000}
+        rows += series("timeseries_tf32", 100.0, **place)
+        rows += series("timeseries_fft", 50.0 if samples < 4096 else 3e5, "fp32", params="segment=4096", **place)
+    with style.context():
+        drawn = {one.name: one for one in figure.draw(result_set(rows))}
+    lines = {line.get_label(): line for line in drawn["time_series_samples"].figure.axes[0].get_lines()}
+    assert list(lines[style.label("timeseries_fft")].get_xdata()) == [64, 256]
+    for name in ("time_series_samples", "time_series_crossover"):
+        assert "4,096 samples (300 ms)" in drawn[name].caption, "what is not drawn is named"
+    texts = [text.get_text() for axes in drawn["time_series_crossover"].figure.axes for text in axes.texts]
+    alone = [text for text in texts if text.endswith(figure.ALONE)]
+    assert alone and all("100 µs" in text for text in alone) and len(alone) < len(texts)
 
 
 def test_table_2_of_the_paper_stands_hollow_in_the_sweep_that_passes_through_its_problem():

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from experiments import folders
 from plots import real, style
 from plots.drawing import Drawing, Omitted, Result
-from plots.figures import _panels
+from plots.figures import _bars, _panels
 from plots.sources.autocorrelation.tables import autocorrelation
 from plots.tables import hosts
 from plots.tables.table import contender
@@ -23,6 +23,7 @@ MISSING = f"not measured in this set ({autocorrelation.TABLE.command})"
 NO_HOST = f"{MISSING}, or neither was its host's CPU (plots/machines.toml names its set)"
 LENGTHS_MISSING = "{} (python3 -m experiments.inputs.autocorrelation)"
 DASHES = {"1": "--", "all": "-", "": "-"}
+OF_COMPUTATION = ("time_us", "tflops")  # metrics of the computation alone
 CHAIN = "chain"  # the previews' names begin with it
 HOLLOW = " Hollow: the factors that the paper prints, of its programs on its machines, not checked here."
 BLUE, RED, GREY = "#0072b2", "#d55e00", "#777777"
@@ -35,12 +36,13 @@ def data() -> dict[str, Any]:
 
 def draw(results: ResultSet) -> list[Result]:
     """The curves, then what real.AUTOCORRELATION made; Omitted with what measures it where there is nothing."""
-    points = autocorrelation.points(results)
-    both, beside = with_host(points, results)
-    made = [
-        _curves(both, key, spec, beside) if spec.get("host") else _curves(points, key, spec)
-        for key, spec in data()["curves"].items()
-    ]
+    made = []
+    for key, spec in data()["curves"].items():
+        time = "time_us" if spec["metric"] in OF_COMPUTATION else "total_us"
+        points, beside = autocorrelation.points(results, time), ""
+        if spec.get("host"):
+            points, beside = with_host(points, results, time)
+        made.append(_curves(points, key, spec, beside))
     lengths = real.load(results.folder, real.AUTOCORRELATION)
     if isinstance(lengths, str):
         reason = LENGTHS_MISSING.format(lengths)
@@ -51,11 +53,11 @@ def draw(results: ResultSet) -> list[Result]:
     return [*made, _chain(lengths), _c1d(lengths), _growth(lengths), _lengths(lengths)]
 
 
-def with_host(points: pd.DataFrame, results: ResultSet) -> tuple[pd.DataFrame, str]:
+def with_host(points: pd.DataFrame, results: ResultSet, time: str = "time_us") -> tuple[pd.DataFrame, str]:
     """The points of a GPU, and of its host's CPU those of variants that the set lacks, with a sentence of the caption about them. None
     where either has none."""
     host = hosts.host_of(results)
-    there = autocorrelation.points(host) if host and not points.empty else pd.DataFrame()
+    there = autocorrelation.points(host, time) if host and not points.empty else pd.DataFrame()
     if host is None or there.empty:
         return points.iloc[:0], ""
     own = there[~there["variant"].isin(set(points["variant"]))]
@@ -85,12 +87,13 @@ def published(baseline: str) -> dict[str, tuple[str, float]]:
 
 
 def with_speedup(points: pd.DataFrame) -> pd.DataFrame:
-    """The points that have a baseline at their R, with `speedup`, its total time over theirs, and `baseline`, its variant."""
+    """The points that have a baseline at their R, with `speedup`, its total time over theirs, the ends of its interval (_bars.ENDS), and `baseline`,
+    its variant."""
     for name in data()["baselines"]:
-        base = points[points["variant"] == name].set_index("radius")["total_us"]
+        base = points[points["variant"] == name].drop_duplicates("radius").set_index("radius")
         if len(base):
-            times = base.reindex(points["radius"]).to_numpy()
-            return points.assign(speedup=times / points["total_us"], baseline=name).dropna(subset=["speedup"])
+            ratios = _bars.over(base.reindex(points["radius"]).set_axis(points.index), points, "total_us")
+            return points.assign(**ratios, speedup=ratios["y"], baseline=name).dropna(subset=["speedup"])
     return points.iloc[:0].assign(speedup=[], baseline=[])
 
 
@@ -98,14 +101,14 @@ def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any], beside: str = 
     name = f"{SECTION}_{key}"
     if not points.empty:
         points = select(points, **data()["image"])
-        points = with_speedup(points) if spec["metric"] == "speedup" else points
+        points = with_speedup(points) if spec["metric"] == "speedup" else _with_ends(points, spec)
     if points.empty or points["radius"].nunique() < 2:
         return Omitted(name, NO_HOST if spec.get("host") else MISSING, SECTION)
-    points = points.assign(y=spec["scale"] * points[spec["metric"]]).sort_values("radius")
+    points = points.sort_values("radius")
     curves = []
     for (variant, family, threads), own in points.groupby(["variant", "family", "threads"], sort=True):
         look = {**style.look(variant, family).line(), "linestyle": DASHES[threads]}
-        curves.append((contender(variant, threads), own.set_index("radius")["y"], look))
+        curves.append((contender(variant, threads), own.set_index("radius"), look))
     paper = _papers(points) if spec["metric"] == "speedup" else []
     curves += paper
     ticks = _apart(sorted({*map(int, points["radius"].unique()), *(int(own.index[0]) for _, own, _ in paper)}))
@@ -115,6 +118,7 @@ def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any], beside: str = 
         title=f"{TITLE}: {spec['title']}",
         caption=f"{spec['caption']} Each variant has its fastest parameters at each point; dashed: one thread of a CPU."
         + beside
+        + _bars.said(points, ratio=spec["metric"] == "speedup")
         + HOLLOW * bool(paper),
         alt=f"Line chart: {spec['label'].lower()} against the largest shift; curves: {labels}.",
         figure=_panels.curve_chart(curves, ticks, "Largest shift R [pixels]", spec["label"], spec["unit"]),
@@ -122,11 +126,23 @@ def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any], beside: str = 
     )
 
 
-def _papers(points: pd.DataFrame) -> list[tuple[str, pd.Series, dict[str, Any]]]:
+def _with_ends(points: pd.DataFrame, spec: dict[str, Any]) -> pd.DataFrame:
+    """The points with the metric of a figure as `y`, and the ends of its interval."""
+    beside = (points["total_us"] - points["compute_us"]) if spec["metric"] == "total_us" else 0.0
+
+    def value(own: pd.DataFrame) -> pd.Series:
+        if spec["metric"] == "tflops":
+            return spec["scale"] * 2e-6 * own["fmas"] / own["compute_us"]
+        return spec["scale"] * (own["compute_us"] + beside)
+
+    return _bars.spread(points, value)
+
+
+def _papers(points: pd.DataFrame) -> list[tuple[str, pd.DataFrame, dict[str, Any]]]:
     """A hollow point for each program of the paper whose variant is among the points, over the same baseline."""
     families = dict(zip(points["variant"], points["family"]))
     return [
-        (label, pd.Series([speedup], [baselines()["radius"]]), style.look(variant, families[variant]).point())
+        (label, pd.DataFrame({"y": [speedup]}, [baselines()["radius"]]), style.look(variant, families[variant]).point())
         for variant, (label, speedup) in published(points["baseline"].iloc[0]).items()
         if variant in families
     ]

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from experiments import folders
 from plots import style
 from plots.drawing import Drawing, Omitted, Result
-from plots.figures import _panels
+from plots.figures import _bars, _panels
 from plots.sources.autocorrelation.tables import autocorrelation
 from plots.tidy import ResultSet, select
 from xcorr.native.variants import assignments
@@ -29,10 +29,10 @@ HOLLOW = {"linestyle": "None", "marker": "D", "markersize": 4.5, "color": "#d55e
 
 def speedups(results: ResultSet) -> pd.DataFrame:
     """Of each number of images (`lefts`) and each of CURVES (`over`): `speedup` over one thread by the number of `threads`, which is 1
-    too. Empty without times of several threads."""
+    too, with the ends of its interval (_bars.ENDS). Empty without times of several threads."""
     spec = folders.part("autocorrelation", "figures")["drawn_by"][NAME]
     found = autocorrelation.every_point(results)
-    columns = ["lefts", "over", "threads", "speedup"]
+    columns = ["lefts", "over", "threads", "speedup", *_bars.ENDS]
     own = select(found, variant=spec["variant"], **spec["problem"]) if len(found) else found
     if own.empty:
         return pd.DataFrame(columns=columns)
@@ -42,12 +42,13 @@ def speedups(results: ResultSet) -> pd.DataFrame:
     )
     lines = []
     for lefts, of_count in own.groupby("lefts"):
-        one_thread = of_count.loc[of_count["threads"] == 1, "time_us"]
+        one_thread = of_count[of_count["threads"] == 1]
         for over, some in of_count.groupby("over"):  # one thread has none
             if len(one_thread):
-                base = one_thread.iloc[0]
-                lines.append((lefts, over, 1, 1.0))
-                lines += [(lefts, over, n, base / us) for n, us in zip(some["threads"], some["time_us"])]
+                base = one_thread.iloc[[0] * len(some)].set_axis(some.index)
+                ratios = _bars.over(base, some)[["y", *_bars.ENDS]]
+                lines.append((lefts, over, 1, 1.0, 1.0, 1.0))
+                lines += [(lefts, over, n, *one) for n, one in zip(some["threads"], ratios.to_numpy().tolist())]
     return pd.DataFrame(lines, columns=columns).sort_values(columns[:3], ignore_index=True)
 
 
@@ -76,6 +77,7 @@ def draw(results: ResultSet) -> list[Result]:
             caption=(
                 "Section 2.2 of the ISS paper: time of the SIMD program with one thread over its time with several, computation alone, images of 480 x 640, "
                 "R = 16. A thread has whole images, as in the paper's OpenMP program, or rows of shifts of any image, as in ours, which also serves one image."
+                + _bars.said(found.assign(y=found["speedup"]), ratio=True)
                 + " Hollow: what the paper says of four cores, nearly fourfold, which was not checked here."
                 * bool(printed)
             ),
@@ -95,6 +97,7 @@ def _panel(axes: Axes, own: pd.DataFrame, printed: list[dict[str, Any]], most: i
         some = own[own["over"] == over]
         if len(some):
             (handles[text],) = axes.plot(some["threads"], some["speedup"], **look)
+            _bars.draw(axes, some["threads"], some.assign(y=some["speedup"]), look["color"])
     for one in printed if IMAGES in set(own["over"]) else ():
         (handles[f"paper: {one['machine']}"],) = axes.plot(one["threads"], one["speedup"], **HOLLOW)
     axes.set(xscale="log", yscale="log", xlabel="Threads")

@@ -55,19 +55,24 @@ def every_point(results: ResultSet) -> pd.DataFrame:
     return own[own["plane"] != ""]
 
 
-def points(results: ResultSet) -> pd.DataFrame:
-    """The fastest of every_point of each variant with one thread and with all on each problem. `total_us` and `frames_per_s` are of the parameters with
+def points(results: ResultSet, time: str = "time_us") -> pd.DataFrame:
+    """Of every_point the one with the least `time` of each variant with one thread and with all on each problem. `total_us` and `frames_per_s` are of the parameters with
     the shortest total time: those with the shortest time may take long to plan."""
     found = every_point(results)
     if found.empty:
         return found
     found = found[found["threads"].isin(SHOWN_THREADS)]
     by = [*PROBLEM, "variant", "threads"]
-    of_problem = found.groupby(by, dropna=False)
+    least, of_problem = found[time], found.groupby(by, dropna=False)
     found = found.assign(
         total_us=of_problem["total_us"].transform("min"), frames_per_s=of_problem["frames_per_s"].transform("max")
     )
-    return found.sort_values("time_us", kind="stable").drop_duplicates(by)
+    return (
+        found.assign(_time=least)
+        .sort_values(["_time", "time_us"], kind="stable")
+        .drop_duplicates(by)
+        .drop(columns="_time")
+    )
 
 
 def table(results: ResultSet) -> pd.DataFrame:

@@ -26,7 +26,7 @@ def draw(results: ResultSet) -> list[Result]:
             title=TITLE,
             caption=(
                 "Time divided by that of the fastest transform on the same problem, with the best parameters of each. The "
-                f"geometric mean, and on how many problems the transform is fastest: {_means(lines)}."
+                f"geometric mean, and on how many problems the transform is fastest: {_means(lines)}. An empty cell was not measured."
             ),
             alt="Heat map: time of transforms over that of the fastest one, variants by problems.",
             figure=_cells.draw([_ratios.panel(lines, "time / fastest")], _ratios.ROW_IN, left=1.2),

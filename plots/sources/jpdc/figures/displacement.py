@@ -19,6 +19,13 @@ TITLE = "Displacement map"
 EXPERIMENT = real.EBSD
 LIMIT_PX = 0.5
 ROW_IN = 2.45
+SAME_PX = 0.005  # a hundredth of the limit
+CURVES = (
+    ("#0072b2", "-"),
+    ("#d55e00", (0, (5, 1.6))),
+    ("#444444", (0, (1.1, 1.3))),
+    ("#898786", (0, (6, 1.5, 1.2, 1.5))),
+)
 STEPS = 400  # of a curve of shares: more than a reader can see
 
 
@@ -70,7 +77,9 @@ def _row(row: np.ndarray, data: real.RealData, dataset: dict[str, Any]) -> str:
         _errors(row[2], known)
     else:
         _cloud(row[2], own)
-    return f"{name}: {real.origin(dataset)}; arrows by {style.label(variant)}, {factor:.3g}x."
+    groups = [", ".join(names) for names, _ in alike(known) if len(names) > 1] if len(known) else []
+    same = f" Errors alike within {SAME_PX:g} pixel: {'; '.join(groups)}." if groups else ""
+    return f"{name}: {real.origin(dataset)}; arrows by {style.label(variant)}, {factor:.3g}x.{same}"
 
 
 def _box(axes: Axes, at: pd.Series, tile: np.ndarray, scale: float) -> None:
@@ -97,19 +106,29 @@ def _arrows(axes: Axes, pattern: pd.DataFrame, scale: float, shape: tuple[int, .
     return factor
 
 
-def _errors(axes: Axes, known: pd.DataFrame) -> None:
-    """Cumulative share of pairs over error, a curve per variant."""
-    groups = known.groupby(["variant", "precision"], sort=True)
-    for place, ((variant, precision), own) in enumerate(groups):
+def alike(known: pd.DataFrame) -> list[tuple[list[str], np.ndarray]]:
+    """Labels of variants whose sorted errors are the same within SAME_PX, with the errors of the first: on top of each other their curves
+    would look like one."""
+    found: list[tuple[list[str], np.ndarray]] = []
+    for (variant, precision), own in known.groupby(["variant", "precision"], sort=True):
         errors = np.sort(own["error_px"].to_numpy(float))
+        same = [one for one in found if len(one[1]) == len(errors) and np.abs(one[1] - errors).max() <= SAME_PX]
+        if same:
+            same[0][0].append(style.label(variant, precision))
+        else:
+            found.append(([style.label(variant, precision)], errors))
+    return found
+
+
+def _errors(axes: Axes, known: pd.DataFrame) -> None:
+    """Cumulative share of pairs over error, a curve per variant, or for all those that are alike."""
+    for place, (names, errors) in enumerate(alike(known)):
         share = np.arange(1, len(errors) + 1) / len(errors)
-        text = f"{style.label(variant, precision)} ({len(errors)} pairs)"
-        look = style.look(variant, "", precision)
+        text = f"{names[0] if len(names) == 1 else f'{len(names)} variants alike'} ({len(errors)} pairs)"
+        colour, dash = CURVES[place % len(CURVES)]
         kept = np.unique(np.linspace(0, len(errors) - 1, min(len(errors), STEPS)).round().astype(int))
         errors, share = np.maximum(errors[kept], 1e-4), share[kept]
-        width = max(1.0, 2.8 - 1.6 * place)  # equal curves stay visible below each other
-        drawn = {"color": look.colour, "linestyle": look.dash, "linewidth": width}
-        axes.step(errors, share, where="post", label=text, **drawn)
+        axes.step(errors, share, where="post", label=text, color=colour, linestyle=dash, linewidth=1.4)
     axes.axvline(LIMIT_PX, color="#444444", linewidth=0.8, linestyle=(0, (4, 2)))
     axes.set_xscale("log")
     axes.set_ylim(0.0, 1.34)  # the legend stands above the curves

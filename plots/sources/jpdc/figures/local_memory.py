@@ -8,7 +8,7 @@ import pandas as pd
 from experiments import folders
 from plots import style
 from plots.drawing import Drawing, Omitted, Result
-from plots.figures import _panels
+from plots.figures import _bars, _panels
 from plots.tidy import USUAL, ResultSet, passed
 from xcorr.native.variants import assignments
 
@@ -23,8 +23,8 @@ def draw(results: ResultSet) -> list[Result]:
     return [_drawing(f"{NAME}_{key}", spec, results.points) for key, spec in tables.items()]
 
 
-def gains(points: pd.DataFrame, spec: dict[str, Any]) -> dict[str, pd.Series]:
-    """Time of the slow variant over that of the fast one, by counts and side of square matrices."""
+def gains(points: pd.DataFrame, spec: dict[str, Any]) -> dict[str, pd.DataFrame]:
+    """Time of the slow variant over that of the fast one, as _bars.over has it, by counts and side of square matrices."""
     own = passed(points, form=spec["form"], **USUAL)
     wanted = {name: str(value) for name, value in spec["params"].items()}
     own = own[np.array([wanted.items() <= assignments(one).items() for one in own["params"]], dtype=bool)]
@@ -32,10 +32,8 @@ def gains(points: pd.DataFrame, spec: dict[str, Any]) -> dict[str, pd.Series]:
     found = {}
     for counts in spec["counts"]:
         here = own[own["counts"] == counts]
-        slow, fast = (
-            here[here["variant"] == spec[one]].set_index("left_rows")["compute_us"] for one in ("slow", "fast")
-        )
-        ratio = (slow / fast).dropna().sort_index()
+        slow, fast = (here[here["variant"] == spec[one]].set_index("left_rows") for one in ("slow", "fast"))
+        ratio = _bars.over(slow, fast).sort_index()
         if len(ratio):
             found[counts] = ratio
     return found
@@ -46,14 +44,15 @@ def _drawing(name: str, spec: dict[str, Any], points: pd.DataFrame) -> Result:
     if not found:
         both = f"{spec['slow']} and {spec['fast']}"
         return Omitted(name, f"no size has {both} with the figure's parameters", "study")
-    looks = zip(found.items(), ("#0072b2", "#d55e00", "#009e73", "#cc79a7"), "osD^")
+    looks = zip(found.items(), ("#0072b2", "#d55e00", "#116241", "#702eaa"), "osD^")
     curves = [(counts, ratio, {"color": colour, "marker": marker}) for (counts, ratio), colour, marker in looks]
     sizes = sorted({int(side) for ratio in found.values() for side in ratio.index})
     kept = ", ".join(f"{key} = {value}" for key, value in spec["params"].items())
     return Drawing(
         name=name,
         title=spec["title"],
-        caption=f"{spec['caption']} Time of {style.label(spec['slow'])} over that of {style.label(spec['fast'])}, {kept}.",
+        caption=f"{spec['caption']} Time of {style.label(spec['slow'])} over that of {style.label(spec['fast'])}, {kept}."
+        + _bars.said(*found.values(), ratio=True),
         alt=f"Line chart: speed-up against the size of the matrices; curves: {', '.join(found)}.",
         figure=_panels.curve_chart(curves, {side: f"{side}x{side}" for side in sizes}, "Size", "Speed-up", "x"),
         section="study",

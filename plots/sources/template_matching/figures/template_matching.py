@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter
 
 from plots import style
 from plots.drawing import Drawing, Omitted, Result
-from plots.figures import _panels
+from plots.figures import _bars, _labels, _panels
 from plots.sources.template_matching.tables import template_matching as table
 from plots.sources.template_matching.tables import template_passes as passes
 from plots.tidy import ResultSet
@@ -23,6 +23,8 @@ COLD = "for the problem, cold"
 COMPILED = {"for all sizes": "#bbbbbb", "for the problem, warm": "#0072b2", COLD: "#d55e00"}
 TEMPLATES = table.TEMPLATES
 MARKERS = "osv^Dx"
+# Stay apart to colour-blind readers, simulated.
+COLOURS = ("#c9721e", "#3516b9", "#7f7d7c", "#5f8fe2", "#822d00", "#3b1b38")
 MISSING = f"not measured in this set ({table.TABLE.command})"
 # Colour and hatch of a part of the time of the passes. Averages and denominators have one colour where they were measured as one.
 LOOKS = {
@@ -61,33 +63,48 @@ def _tiles(every: pd.DataFrame) -> Result:
         return _missing("tiles", table.variant("tiled"))
     tiles = sorted({tile for own in found.values() for tile in own["tile"]}, key=_tile_order)
     figure, axes = _panels.curve_axes(list(found))
-    handles: dict[str, object] = {}
-    values = []
+    ends, drawn = [], []
     for number, (name, own) in enumerate(found.items()):
-        best = own.groupby("tile")["time_us"].min()
-        ratio = [float(best[tile] / best.min()) if tile in best else np.nan for tile in tiles]
-        colour, marker = f"C{number}", MARKERS[number % len(MARKERS)]
-        (handles[name],) = axes.plot(range(len(tiles)), ratio, color=colour, marker=marker, label=name)
+        best = own.sort_values("time_us", kind="stable").drop_duplicates("tile").set_index("tile")
+        ratio = _bars.over(best, _repeated(best.iloc[0], best.index))
+        ratio.loc[best.index[0], _bars.ENDS] = np.nan  # over itself it is 1, whatever its interval
+        ratio = ratio.reindex(tiles)
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+        axes.plot(range(len(tiles)), ratio["y"], color=colour, marker=marker, label=name)
+        _bars.draw(axes, pd.Series(range(len(tiles))), ratio, colour)
         paper = table.patients()[name].tile
-        if paper in tiles and not np.isnan(ratio[tiles.index(paper)]):
-            at = tiles.index(paper)
-            axes.plot(at, ratio[at], "o", color=colour, fillstyle="none", markersize=9)
-        values += [one for one in ratio if not np.isnan(one)]
+        if paper in tiles and not np.isnan(ratio.at[paper, "y"]):
+            axes.plot(
+                tiles.index(paper),
+                ratio.at[paper, "y"],
+                "o",
+                color=colour,
+                fillstyle="none",
+                markersize=9,
+                label="_paper",
+            )
+        ends.append(_labels.end(name, range(len(tiles)), ratio["y"], colour))
+        drawn.append(ratio.dropna(subset=["y"]))
     axes.set_xticks(range(len(tiles)), tiles)
     axes.set(xlabel="Main tile (rows x columns)", ylabel="Time over that of the best tile")
-    _panels.log_axis(axes, np.array(values), _panels.tick_text("x"))
-    _panels.legend_below(figure, handles, style.PAGE_IN)
+    _panels.log_axis(axes, np.concatenate([_bars.reach(one) for one in drawn]), _panels.tick_text("x"))
+    _labels.draw(axes, ends)
     return Drawing(
         name=f"{SECTION}_tiles",
         title=f"{TITLE}: time by the tile of the template",
         caption=(
             f"The paper's passes with {TEMPLATES} templates of each patient, best number of shifts of a block for each tile. A ring marks the tile that was "
-            "best in the paper."
+            f"best in the paper.{_bars.said(*drawn, ratio=True)}"
         ),
         alt=f"Line chart: time over that of the best tile against the tile; curves: {', '.join(found)}.",
         figure=figure,
         section=SECTION,
     )
+
+
+def _repeated(point: pd.Series, index: pd.Index) -> pd.DataFrame:
+    """One point at each place of the index."""
+    return pd.DataFrame([point] * len(index), index=index).infer_objects()
 
 
 def _tile_order(tile: str) -> tuple[int, int]:
@@ -189,9 +206,15 @@ def _compiled(every: pd.DataFrame) -> Result:
     figure.subplots_adjust(left=0.08, right=0.985, top=0.96, bottom=0.2, wspace=0.22)
     places = np.arange(len(best))
     handles: dict[str, object] = {}
+    drawn: list[pd.DataFrame] = []
     for side, label in enumerate(one for one in COMPILED if one != COLD):
         call_us = [float(one[side]["time_us"]) for one in best.values()]
         handles[label] = calls.bar(places + 0.4 * side - 0.2, call_us, 0.38, color=COMPILED[label])
+        measured = _bars.spread(
+            pd.DataFrame([one[side] for one in best.values()]).infer_objects(), lambda own: own["compute_us"]
+        )
+        _bars.draw(calls, pd.Series(places + 0.4 * side - 0.2), measured, "#222222", 3)
+        drawn.append(measured)
     for number, (label, times) in enumerate(zip(COMPILED, zip(*(_first_calls(*sides) for sides in best.values())))):
         handles[label] = firsts.bar(places + 0.27 * (number - 1), np.array(times) / 1000, 0.25, color=COMPILED[label])
     calls.set_ylabel("Time of a call [µs]")
@@ -207,7 +230,7 @@ def _compiled(every: pd.DataFrame) -> Result:
         caption=(
             f"The paper's passes with {TEMPLATES} templates of each patient, fastest point of the kernels that serve all sizes ({generic}) and of those compiled at run time "
             f"({specialised}), of the parameters that both were measured with. Left: a call once its plan is made. Right: making the plan, and one call. Cold, the kernels are "
-            f"compiled; warm, they are read from the disk. Compiling takes {compiled['compile_us']:.3g} ms the first time, and from then on {compiled['load_us']:.2g} ms to load (medians)."
+            f"compiled; warm, they are read from the disk. Compiling takes {compiled['compile_us']:.3g} ms the first time, and from then on {compiled['load_us']:.2g} ms to load (medians).{_bars.said(*drawn)}"
         ),
         alt=f"Bars for {', '.join(best)}: a call with kernels for all sizes and for the problem; plan and first call of both, warm and cold.",
         figure=figure,
@@ -229,15 +252,16 @@ def _crossover(every: pd.DataFrame) -> Result:
     square = (every["patient"] == "") & (every["left_rows"] == every["left_cols"]) & (every["lefts"] == 1)
     own = every[square & (every["fields"] == "score=zncc:0.3") & every["variant"].isin([*sums, transform])]
     own = own.assign(sums=own["variant"] != transform)
-    best = own.groupby(["sums", "left_rows", "shifts"])["time_us"].min().unstack("sums")
-    if set(best.columns) != {False, True} or best.dropna().empty:
+    best = own.sort_values("time_us", kind="stable").drop_duplicates(["sums", "left_rows", "shifts"])
+    by_sums, by_transform = (best[best["sums"] == one].set_index(["left_rows", "shifts"]) for one in (True, False))
+    ratio = _bars.over(by_sums, by_transform).sort_index()
+    if ratio.empty:
         return _missing("crossover", f"{sums[0]} and {transform}")
-    ratio = (best[True] / best[False]).dropna()
-    sides_of = ratio.groupby(level="shifts").transform("size")
+    sides_of = ratio["y"].groupby(level="shifts").transform("size")
     ratio = ratio[sides_of == sides_of.max()]  # single sizes of other searches are no curve
     curves = []
     for number, (area, line) in enumerate(ratio.groupby(level="shifts")):
-        look = {"color": f"C{number}", "marker": MARKERS[number % len(MARKERS)]}
+        look = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
         curves.append((f"{round(area**0.5)} x {round(area**0.5)} shifts", line.droplevel("shifts").sort_index(), look))
     sides = sorted(map(int, ratio.index.get_level_values("left_rows").unique()))
     ticks = {side: str(side) for side in sides}
@@ -249,7 +273,7 @@ def _crossover(every: pd.DataFrame) -> Result:
         name=f"{SECTION}_crossover",
         title=f"{TITLE}: where a transform overtakes sums of products",
         caption=f"Time of the fastest of {', '.join(sums)} over that of {transform}, one template, zncc, fastest point of each. Above 1 the "
-        "transform is faster.",
+        f"transform is faster.{_bars.said(ratio, ratio=True)}",
         alt=f"Line chart: ratio of times against the side of the template; curves: {labels}.",
         figure=figure,
         section=SECTION,
