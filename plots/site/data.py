@@ -2,16 +2,20 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from plots import style
+from plots import hover, style
 from plots.site import lines
+from plots.site.sizes import ENLARGED, pixels
 from plots.tables.text import csv
 
 ANSWERS = "XCORR_ANSWERS"  # the global name that the script sets
+POINTS = "XCORR_POINTS"
 DIGITS = 6
 
 
@@ -28,6 +32,21 @@ def answers(table: pd.DataFrame, machines: Mapping[str, str]) -> str:
     opened = json.dumps(head, ensure_ascii=False, indent=1)[:-2]
     rows = ",\n".join(json.dumps(_cells(one), ensure_ascii=False) for one in table[lines.COLUMNS].to_numpy().tolist())
     return f'window.{ANSWERS} = {opened},\n "lines": [\n{rows}\n]}};\n'
+
+
+def points(page: str, folder: Path) -> str:
+    """The data points of the figures of a page as a script; `folder` is that of the page. A figure has its width in the unit of the
+    points, and its series with the place and the values of each point."""
+    found: dict[str, Any] = {}
+    for source in dict.fromkeys(re.findall(r'<img src="([^"]+\.svg)"', page)):
+        file = folder / source
+        series: dict[str, list[Any]] = {}
+        for one in hover.read(file.read_text(encoding="utf-8")):
+            series.setdefault(one.series, [one.series]).append([one.x, one.y, one.values])
+        if series:
+            found[source] = {"width": pixels(file)[0] / ENLARGED, "series": list(series.values())}
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(one, ensure_ascii=False)}" for name, one in found.items())
+    return f"window.{POINTS} = {{\n{lines}\n}};\n"
 
 
 def read(text: str) -> dict[str, Any]:

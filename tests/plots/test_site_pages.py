@@ -1,18 +1,14 @@
 """The report in a browser: answers of the chooser, widths, console. What needs no browser runs in node."""
 
-import html
 import json
 import random
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import report_site
-from report_site import CHROMIUM, NODE, REPORT, browse, evaluate
+from report_site import REPORT, WRITE, browse, evaluate, in_frames, needs_chromium, needs_node, probe, probed
 
-needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 ASKED = "machine form counts size window boundary score result more precision mode plan".split()
 USUAL = {"window": "full", "boundary": "zero", "score": "product", "result": "surface", "more": "", "precision": "fp32"}
 USUAL |= {"mode": "stream", "plan": "kept"}
@@ -113,23 +109,6 @@ def test_the_distance_of_32_to_32_at_128_names_its_limit():
     )
 
 
-def probed(page: Path, folder: Path, script: str) -> Path:
-    """A copy of a page with a script at its end; links are those of the page."""
-    text = page.read_text(encoding="utf-8").replace("<head>", f'<head>\n<base href="{REPORT.as_uri()}/">')
-    copy = folder / "probed.html"
-    copy.write_text(text.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
-    return copy
-
-
-def probe(dom: str) -> object:
-    found = re.search(r'<pre id="probe">(.*?)</pre>', dom, re.DOTALL)
-    assert found, dom[-500:]
-    return json.loads(html.unescape(found[1]))
-
-
-WRITE = "const out = document.createElement('pre'); out.id = 'probe'; out.textContent = JSON.stringify(found); document.body.append(out);"
-
-
 @needs_chromium
 def test_the_page_of_the_chooser_shows_the_answers(tmp_path):
     script = f"""const found = {json.dumps([asked(one) for one in questions()])}.map((one) => {{
@@ -157,13 +136,7 @@ def test_no_console_error_and_nothing_wider_than_the_window(page, tmp_path):
     parent.postMessage([d.clientWidth, d.scrollWidth, wide], '*');});"""
     copy = probed(page, tmp_path, script)
     widths = (400, 1280, 2000)
-    frames = "".join(
-        f"<iframe src='{copy.name}' style='border:0;width:{one}px;height:900px'></iframe>" for one in widths
-    )
-    listen = f"const found = []; addEventListener('message', (e) => {{found.push(e.data); if (found.length === {len(widths)}) {{{WRITE}}}}});"
-    frame = tmp_path / "frame.html"
-    frame.write_text(f"<body><script>{listen}</script>{frames}</body>", encoding="utf-8")
-    dom, _ = browse(frame, tmp_path, 2100)
+    dom, _ = browse(in_frames(copy, widths), tmp_path, 2100)
     found = probe(dom)
     assert sorted(one[0] for one in found) == pytest.approx(list(widths), abs=20)
     assert all(one[1] <= one[0] and one[2] == [] for one in found), found
