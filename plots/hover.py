@@ -144,7 +144,8 @@ def _texts(axes: Axes, axis: Any, nearest: bool = False) -> Callable[[float], st
         shown = f"{rounded:g}"
         if isinstance(formatter, (EngFormatter, FuncFormatter)):
             own = _flat(str(formatter(rounded, 0)))
-            if re.search(r"\d", own) and not _NUMBER.fullmatch(own) and getattr(formatter, "unit", "any"):
+            has_unit = bool(getattr(formatter, "unit", True))
+            if has_unit and re.search(r"\d", own) and not _NUMBER.fullmatch(own):
                 return own
             if isinstance(formatter, EngFormatter) and abs(value) >= 1:
                 shown = own  # with the prefix of the ticks

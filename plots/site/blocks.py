@@ -2,7 +2,7 @@
 by outcome, and what was excluded."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -15,8 +15,9 @@ from plots.tables import outcomes
 from plots.tidy import ResultSet
 
 UNKNOWN = "not recorded"
+WHY = "Excluded and why"
 REASONS = 3  # of a line of the page; the CSV file has all
-Record = Mapping[str, Any]
+Record = dict[str, Any]
 
 
 def table(results: ResultSet, rows: pd.DataFrame, shown: int | None = None) -> pd.DataFrame:
@@ -31,10 +32,14 @@ def table(results: ResultSet, rows: pd.DataFrame, shown: int | None = None) -> p
         experiments = set(own["experiment"])
         said = records.get(str(own["run"].iloc[0]), [])
         said = [one for one in said if one.get("experiment") in experiments] or said
-        found.append({"Block or run": name, **_facts(said), "Experiments": ", ".join(sorted(experiments)), **_ended(own, shown)})
+        found.append(
+            {"Block or run": name, **_facts(said), "Experiments": ", ".join(sorted(experiments)), **_ended(own, shown)}
+        )
     lines = pd.DataFrame(found)
     # An outcome that no block has needs no column.
-    return lines.drop(columns=[title for title in map(cards.title, counts.SHOWN) if title in lines and not lines[title].any()])
+    return lines.drop(
+        columns=[title for title in map(cards.title, counts.SHOWN) if title in lines and not lines[title].any()]
+    )
 
 
 def _order(name: str) -> tuple[str, int]:
@@ -45,16 +50,16 @@ def _order(name: str) -> tuple[str, int]:
 def _facts(records: Sequence[Record]) -> dict[str, str]:
     """What the records of a run say, first those before and last those after."""
     before = machine_of(records[0]) if records else {}
-    after = next((one["after"] for one in reversed(records) if one.get("after")), {})
+    after: Record = next((one["after"] for one in reversed(records) if one.get("after")), {})
     card = str(before.get("device_name") or before.get("machine_key") or UNKNOWN)
     if before.get("uuid_hash"):
         card += f", UUID hash {int(before['uuid_hash']):016x}"
-    clocks = [str(one.get("clock_mhz") or "–") for one in (before, after)]
+    clocks = [f"{one['clock_mhz']:g} MHz" if one.get("clock_mhz") else UNKNOWN for one in (before, after)]
     return {
         "Measured": str(records[0].get("utc") or UNKNOWN).removesuffix("Z").replace("T", " ") if records else UNKNOWN,
         "Card": card,
         "Driver": str(before.get("driver") or "–"),
-        "Clock before and after": f"{clocks[0]} and {clocks[1]} MHz" if set(clocks) != {"–"} else UNKNOWN,
+        "Clock before, after": UNKNOWN if set(clocks) == {UNKNOWN} else ", ".join(clocks),
         "Sources": _sources(records[0]) if records else UNKNOWN,
     }
 
@@ -81,4 +86,4 @@ def _ended(rows: pd.DataFrame, shown: int | None) -> dict[str, Any]:
     more = len(texts) - len(texts[:shown])
     texts = texts[:shown] + ([f"{more} more in the CSV file"] if more else [])
     numbers = {cards.title(name): number for name, number in ended.by_outcome().items()}
-    return {"Points": len(points), **numbers, "Excluded and why": "; ".join(texts) or "nothing"}
+    return {"Points": len(points), **numbers, WHY: "; ".join(texts) or "nothing"}

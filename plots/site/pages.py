@@ -39,6 +39,7 @@ ACCURACY = (
 CLAIMS = (
     ("Id", "id"),
     ("Claim", "claim"),
+    ("Verdict", "said"),
     ("Section", "section"),
     ("Source says", "paper"),
     ("Holds if", "tolerance"),
@@ -60,6 +61,8 @@ class Grid:
     label: str = ""
     numeric: Sequence[str] = ()
     filter: bool = True
+    ids: Sequence[str] = ()  # of the rows
+    wide: Sequence[str] = ()  # columns of long texts
 
 
 @dataclass
@@ -88,12 +91,17 @@ def build(sets: Sequence[ResultSet]) -> dict[str, bytes]:
     site = Site(sets)
     names = {one.key: cards.name(one) for one in site.sets}
     files = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in COPIED}
-    files |= {"data/answers.js": data.answers(site.answers, names), "data/answers.csv": data.table(site.answers)}
+    files |= {
+        "data/answers.js": data.answers(site.answers, names),
+        "data/answers.csv": data.table(site.answers.drop(columns=data.MADE)),
+    }
     nav = [("index", "Answers"), *((one, title_of(one)) for one in chapters.sources()), *OTHERS.items()]
     measured, excluded = machines(site), {one.key: cards.excluded(site.ended[one.key]) for one in site.sets}
     files |= {"data/machines.csv": data.table(measured)}
     files |= {f"data/exclusions-{key}.csv": data.table(frame) for key, frame in excluded.items()}
-    files |= {f"data/blocks-{one.key}.csv": data.table(blocks.table(one, site.ended[one.key].every)) for one in site.sets}
+    files |= {
+        f"data/blocks-{one.key}.csv": data.table(blocks.table(one, site.ended[one.key].every)) for one in site.sets
+    }
     rivals = rival_tables()
     files |= {f"data/{name}.csv": data.table(frame) for name, _, frame in rivals}
     pages: dict[str, tuple[str, dict[str, Any]]] = {"index": ("index", index(site, measured))}
@@ -209,7 +217,7 @@ def source(site: Site, name: str) -> dict[str, Any]:
     for one in site.sets:
         claims = chapters.claims(one.folder, name)
         decided = bool(len(claims)) and bool((claims["here"] != "").any())
-        pictures = chapters.pictures(one, name)
+        pictures = [(picture, chapters.decided(claims, picture)) for picture in chapters.pictures(one, name)]
         if pictures or decided:
             grid = claims_grid(one, claims) if decided else None
             counted = claims["verdict"].value_counts().sort_index().items() if decided else []
@@ -234,15 +242,16 @@ def source(site: Site, name: str) -> dict[str, Any]:
 
 
 def claims_grid(results: ResultSet, claims: pd.DataFrame) -> Grid:
-    rows = [
-        [
-            *(one[column] or "–" for _, column in CLAIMS),
-            f"{one['verdict']}: {one['reason']}" if one["reason"] else one["verdict"],
-        ]
-        for one in claims.to_dict("records")
-    ]
+    said = [f"{verdict}: {why}" if why else verdict for verdict, why in zip(claims["verdict"], claims["reason"])]
+    named = claims["section"].str.replace(chapters.FIGURE_OF_CLAIM, r"Figure \1", regex=True)
+    lines = claims.assign(said=said, section=named)
+    rows = [[one[column] or "–" for _, column in CLAIMS] for one in lines.to_dict("records")]
     link = f"{SETS}{results.key}/tables/claims.csv"
-    return Grid([*(title for title, _ in CLAIMS), "Verdict"], rows, [("CSV", link)], f"Claims on {cards.name(results)}")
+    label = f"Claims on {cards.name(results)}"
+    ids = [f"{results.key}-{one}" for one in claims["id"]]
+    return Grid(
+        [title for title, _ in CLAIMS], rows, [("CSV", link)], label, ids=ids, wide=["Verdict", "Source's own rows"]
+    )
 
 
 def accuracy(site: Site) -> dict[str, Any]:
@@ -301,9 +310,14 @@ def block_cards(results: ResultSet, ended: counts.Counts) -> dict[str, Any]:
     numeric = [name for name in head if pd.api.types.is_numeric_dtype(found[name])]
     of_blocks = int((ended.every.drop_duplicates("block")["block"] != "").sum())
     runs = len(found) - of_blocks
-    said = [f"{number} {what}{'s' if number > 1 else ''}" for number, what in ((of_blocks, "block"), (runs, "run")) if number]
+    said = [
+        f"{number} {what}{'s' if number > 1 else ''}"
+        for number, what in ((of_blocks, "block"), (runs, "run"))
+        if number
+    ]
     link = f"data/blocks-{results.key}.csv"
-    grid = Grid(head, found.to_numpy().tolist(), [("CSV, all reasons", link)], f"Blocks of {cards.name(results)}", numeric)
+    label = f"Blocks of {cards.name(results)}"
+    grid = Grid(head, found.to_numpy().tolist(), [("CSV, all reasons", link)], label, numeric, wide=[blocks.WHY])
     return {"title": f"Run cards: {' and '.join(said)}", "of_runs": bool(runs), "grid": grid}
 
 

@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 from plots.site.sizes import pixels
 from xcorr.paths import ROOT
 
+LONG = 20  # rows of a table that scrolls in its box
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _PICTURE = re.compile(r"!\[(.+)\]\(([^)\s]+)\)")
 _STRESS = re.compile(r"\*\*(.+?)\*\*")
@@ -91,5 +92,6 @@ def _picture(alt: str, file: Path, link: str) -> str:
 def _table(label: str, head: list[str], rows: list[list[str]], page: Path, up: str) -> str:
     top = "".join(f'<th scope="col">{inline(one, page, up)}</th>' for one in head)
     body = "\n".join("<tr>" + "".join(f"<td>{inline(one, page, up)}</td>" for one in row) + "</tr>" for row in rows)
-    box = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(label)}">'
-    return f"{box}<table><thead><tr>{top}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
+    long = " long" if len(rows) > LONG else ""
+    box = f'<div class="grid" data-filter="{escape(label)}"><div class="scroll{long}" role="region" tabindex="0" aria-label="{escape(label)}">'
+    return f'{box}<table class="sortable"><thead><tr>{top}</tr></thead><tbody>\n{body}\n</tbody></table></div></div>'

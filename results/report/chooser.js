@@ -2,7 +2,8 @@
 // The answers of the chooser: what can be asked, what fits together, and what is said of a line. data/answers.js has every line.
 const Chooser = (() => {
   const data = window.XCORR_ANSWERS;
-  const lines = data.lines.map((cells) => Object.fromEntries(data.columns.map((name, place) => [name, cells[place]])));
+  const text = (name, cell) => (data.texts[name] ? data.texts[name][cell] : cell);
+  const lines = data.lines.map((cells) => Object.fromEntries(data.columns.map((name, place) => [name, text(name, cells[place])])));
   const USUAL = {
     window: "full", boundary: "zero", score: "product", result: "surface", more: "", precision: "fp32", mode: "stream", plan: "kept",
   };

@@ -97,19 +97,32 @@ def test_a_block_has_a_card_with_what_was_excluded(tmp_path):
     rows += times("a", "tiled", 9.0, block=f"{sets.RUN}.2", process=0, **sets.square(32))
     rows += [sets.row(variant="b", backend="cuda", block=f"{sets.RUN}.2", process=0, **wrong)]
     folder = sets.write_set(tmp_path, rows)
-    facts = {"machine_key": sets.KEY, "device_name": "NVIDIA H100", "uuid_hash": 2**64 - 1, "driver": "580.1", "clock_mhz": 1755}
+    facts = {
+        "machine_key": sets.KEY,
+        "device_name": "NVIDIA H100",
+        "uuid_hash": 2**64 - 1,
+        "driver": "580.1",
+        "clock_mhz": 1755,
+    }
     record = {"run": sets.RUN, "experiment": "one-to-one", "machine_key": sets.KEY, "utc": "2026-11-29T10:00:00Z"}
-    record |= {"git_commit": "0123456789abcdef", "git_dirty": False, "git_trees": {"algorithms": "aaaaaaaaaa", "harness": "bbbbbbbbbb"}}
+    record |= {
+        "git_commit": "0123456789abcdef",
+        "git_dirty": False,
+        "git_trees": {"algorithms": "aaaaaaaaaa", "harness": "bbbbbbbbbb"},
+    }
     record |= {"before": facts, "after": {**facts, "clock_mhz": 1980}}
     (folder / "runs.json").write_text(json.dumps([record]))
     results = tidy.load(folder, sets.KEY, "published")
     first, second = blocks.table(results, counts.of_set(results).every).to_dict("records")
     assert [first["Block or run"], second["Block or run"]] == [f"{sets.RUN}.2", f"{sets.RUN}.10"]
     assert first["Card"] == "NVIDIA H100, UUID hash ffffffffffffffff" and first["Driver"] == "580.1"
-    assert first["Clock before and after"] == "1755 and 1980 MHz"
+    assert first["Clock before, after"] == "1755 MHz, 1980 MHz"
     assert first["Sources"] == "0123456789ab, algorithms aaaaaaa, harness bbbbbbb"
     assert (first["Points"], first["Passed"], first["Incorrect"]) == (2, 1, 1) and "Failed" not in first
-    assert first["Excluded and why"] == "b: 1 incorrect (max error 3 > bound 1)" and second["Excluded and why"] == "nothing"
+    assert (
+        first["Excluded and why"] == "b: 1 incorrect (max error 3 > bound 1)"
+        and second["Excluded and why"] == "nothing"
+    )
 
 
 def test_rows_of_no_block_have_a_card_for_their_run(tmp_path):
