@@ -48,6 +48,7 @@ CLAIMS = (
     ("Faithful variant", "here"),
     ("Our best", "ours"),
 )
+WIDE_CLAIMS = ("Claim", "Verdict", "Source's own rows")
 
 
 @dataclass(frozen=True)
@@ -245,13 +246,12 @@ def claims_grid(results: ResultSet, claims: pd.DataFrame) -> Grid:
     said = [f"{verdict}: {why}" if why else verdict for verdict, why in zip(claims["verdict"], claims["reason"])]
     named = claims["section"].str.replace(chapters.FIGURE_OF_CLAIM, r"Figure \1", regex=True)
     lines = claims.assign(said=said, section=named)
-    rows = [[one[column] or "–" for _, column in CLAIMS] for one in lines.to_dict("records")]
+    shown = [(title, column) for title, column in CLAIMS if (lines[column] != "").any()]
+    rows = [[one[column] or "–" for _, column in shown] for one in lines.to_dict("records")]
     link = f"{SETS}{results.key}/tables/claims.csv"
     label = f"Claims on {cards.name(results)}"
     ids = [f"{results.key}-{one}" for one in claims["id"]]
-    return Grid(
-        [title for title, _ in CLAIMS], rows, [("CSV", link)], label, ids=ids, wide=["Verdict", "Source's own rows"]
-    )
+    return Grid([title for title, _ in shown], rows, [("CSV", link)], label, ids=ids, wide=WIDE_CLAIMS)
 
 
 def accuracy(site: Site) -> dict[str, Any]:

@@ -92,6 +92,6 @@ def _picture(alt: str, file: Path, link: str) -> str:
 def _table(label: str, head: list[str], rows: list[list[str]], page: Path, up: str) -> str:
     top = "".join(f'<th scope="col">{inline(one, page, up)}</th>' for one in head)
     body = "\n".join("<tr>" + "".join(f"<td>{inline(one, page, up)}</td>" for one in row) + "</tr>" for row in rows)
-    long = " long" if len(rows) > LONG else ""
-    box = f'<div class="grid" data-filter="{escape(label)}"><div class="scroll{long}" role="region" tabindex="0" aria-label="{escape(label)}">'
+    long, filtered = (" long", f' data-filter="{escape(label)}"') if len(rows) > LONG else ("", "")
+    box = f'<div class="grid"{filtered}><div class="scroll{long}" role="region" tabindex="0" aria-label="{escape(label)}">'
     return f'{box}<table class="sortable"><thead><tr>{top}</tr></thead><tbody>\n{body}\n</tbody></table></div></div>'

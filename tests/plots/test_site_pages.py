@@ -73,6 +73,52 @@ def test_a_size_is_read_as_people_write_it(text, size):
 
 
 @needs_node
+@pytest.mark.parametrize(
+    ("text", "form", "counts"),
+    [
+        ("200-to-1", "n-to-m", "200-to-1"),
+        ("2 : 8", "n-to-mn", "2-to-8"),
+        ("5000", "n-to-mn", "5000-to-5000"),
+        ("5000", "one-to-many", "1-to-5000"),
+        ("0", "n-to-m", None),
+        ("2-to-0", "n-to-m", None),
+        ("many", "n-to-m", None),
+    ],
+)
+def test_numbers_of_matrices_are_read_as_people_write_them(text, form, counts):
+    assert evaluate(f"Chooser.counts({json.dumps(text)}, '{form}')") == counts
+
+
+def near(question: dict) -> tuple[dict, list[dict], list[list[str]]]:
+    """The answer to a question, and of each line that it names how it differs."""
+    script = f"((q) => {{ const a = Chooser.answer(q); return [a, a.near.map((one) => Chooser.differs(one, q))]; }})({json.dumps(question)})"
+    found, differs = evaluate(script)
+    return found["line"], found["near"], differs
+
+
+@needs_node
+def test_numbers_of_matrices_that_were_not_measured_are_answered_by_the_nearest_size_and_numbers():
+    template = {"window": "valid", "score": "zncc:0.3", "result": "peak"}
+    question = wanted(form="n-to-m", counts="200-to-1", size="48x48:1080x1920") | template
+    line, found, differs = near(question)
+    assert line is None and len(found) == 2
+    assert all(asked(one) | {"counts": "", "size": ""} == question | {"counts": "", "size": ""} for one in found)
+    assert len({one["size"] for one in found}) == 1
+    assert all(f"{one['counts']} in place of 200-to-1" in said for one, said in zip(found, differs))
+
+
+@needs_node
+def test_what_a_machine_never_measured_is_answered_by_its_nearest_line_and_that_of_another_machine():
+    question = wanted(form="n-to-mn", counts="5000-to-5000", size="96x96", result="peak")
+    question |= {"machine": "amd-epyc-2-cores"}
+    line, (here, there), (same, other) = near(question)
+    assert line is None and here["machine"] == question["machine"] != there["machine"]
+    assert "result surface in place of peak" in same
+    assert there["result"] == "peak" and any("in place of AMD EPYC" in one for one in other)
+    assert evaluate(f"Chooser.settled('result', 'peak', {json.dumps(question)})") == question
+
+
+@needs_node
 def test_only_what_occurs_is_offered_and_choices_narrow_each_other():
     question = wanted(form="one-to-one", counts="1-to-1", size="64x64", mode="latency")
     found = evaluate(f"Chooser.offered('counts', {json.dumps(question)})")
@@ -122,6 +168,25 @@ def test_the_page_of_the_chooser_shows_the_answers(tmp_path):
         assert text.startswith(f"AnswerUse{labels[line['best']]}"), text[:200]
         assert f'variant="{line["best"]}"' in text
     assert console == ""
+
+
+@needs_chromium
+def test_a_machine_without_a_set_is_said_to_have_none(tmp_path):
+    script = f"""location.hash = 'machine=h100&form=one-to-one&counts=1-to-1&size=64x64';
+      dispatchEvent(new HashChangeEvent('hashchange'));
+      const found = [document.getElementById('changed').textContent, document.getElementById('answer').textContent]; {WRITE}"""
+    dom, console = browse(probed(REPORT / "index.html", tmp_path, script), tmp_path)
+    said, text = probe(dom)
+    assert console == "" and said.startswith("Nothing was measured on another machine") and text.startswith("AnswerUse")
+
+
+@needs_chromium
+def test_the_front_page_is_at_most_five_screens(tmp_path):
+    script = "addEventListener('load', () => parent.postMessage(document.documentElement.scrollHeight, '*'));"
+    copy = probed(REPORT / "index.html", tmp_path, script)
+    dom, _ = browse(in_frames(copy, [1280]), tmp_path, 1400)
+    (height,) = probe(dom)
+    assert 800 < height <= 5 * 800
 
 
 @needs_chromium
