@@ -2,7 +2,7 @@
 by outcome, and what was excluded."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -15,31 +15,57 @@ from plots.tables import outcomes
 from plots.tidy import ResultSet
 
 UNKNOWN = "not recorded"
-WHY = "Excluded and why"
-REASONS = 3  # of a line of the page; the CSV file has all
+NAME, WHY = "Block or run", "Excluded and why"
+REASONS, LONGEST = 3, 110  # of a line of the page, and letters of a reason; the CSV file has all
 Record = dict[str, Any]
 
 
-def table(results: ResultSet, rows: pd.DataFrame, shown: int | None = None) -> pd.DataFrame:
-    """A line a block, in the order of measuring. `shown`: how many reasons of exclusions a line has at most."""
+def table(results: ResultSet, rows: pd.DataFrame) -> pd.DataFrame:
+    """A line a block, in the order of measuring, with all that is known."""
+    return pd.DataFrame(
+        [
+            {
+                NAME: name,
+                "Measured": str(said[0].get("utc") or UNKNOWN) if said else UNKNOWN,
+                **_facts(said),
+                "Experiments": ", ".join(sorted(set(own["experiment"]))),
+                "Points": len(ended.points),
+                **{cards.title(outcome): number for outcome, number in ended.by_outcome().items()},
+                WHY: "; ".join(_reasons(ended)) or "nothing",
+            }
+            for name, own, said, ended in _blocks(results, rows)
+        ]
+    )
+
+
+def shown(results: ResultSet, rows: pd.DataFrame) -> pd.DataFrame:
+    """A line a block, as short as the page has it: the name of a block begins with the time at which its run began."""
+    found = []
+    for name, own, said, ended in _blocks(results, rows):
+        numbers = {cards.title(outcome).lower(): number for outcome, number in ended.by_outcome().items()}
+        passed = numbers.pop("passed")
+        counted = ", ".join(f"{number} {outcome}" for outcome, number in numbers.items() if number)
+        reasons = [one if len(one) <= LONGEST else f"{one[:LONGEST]} …" for one in _reasons(ended)]
+        more = len(reasons) - REASONS
+        why = "; ".join(reasons[:REASONS] + ([f"{more} more in the CSV file"] if more > 0 else []))
+        line = {NAME: name, **_facts(said), "Experiments": ", ".join(sorted(set(own["experiment"])))}
+        found.append(
+            {**line, "Points": len(ended.points), "Passed": passed, WHY: f"{counted}. {why}" if counted else "nothing"}
+        )
+    return pd.DataFrame(found)
+
+
+def _blocks(results: ResultSet, rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, list[Record], counts.Counts]]:
+    """Name, rows, run records and outcomes of each block."""
     records: dict[str, list[Record]] = defaultdict(list)
     for one in sorted(run_records(results.folder), key=lambda one: str(one.get("utc", ""))):
         records[str(one["run"])].append(one)
     named = rows["block"].where(rows["block"] != "", rows["run"]) if len(rows) else pd.Series(dtype=str)
-    found = []
     for name in sorted(named.unique(), key=_order):
         own = rows[named == name]
-        experiments = set(own["experiment"])
         said = records.get(str(own["run"].iloc[0]), [])
-        said = [one for one in said if one.get("experiment") in experiments] or said
-        found.append(
-            {"Block or run": name, **_facts(said), "Experiments": ", ".join(sorted(experiments)), **_ended(own, shown)}
-        )
-    lines = pd.DataFrame(found)
-    # An outcome that no block has needs no column.
-    return lines.drop(
-        columns=[title for title in map(cards.title, counts.SHOWN) if title in lines and not lines[title].any()]
-    )
+        said = [one for one in said if one.get("experiment") in set(own["experiment"])] or said
+        yield str(name), own, said, counts.Counts(outcomes.points_by_outcome(own, counts.POINT), len(own))
 
 
 def _order(name: str) -> tuple[str, int]:
@@ -54,19 +80,18 @@ def _facts(records: Sequence[Record]) -> dict[str, str]:
     card = str(before.get("device_name") or before.get("machine_key") or UNKNOWN)
     if before.get("uuid_hash"):
         card += f", UUID hash {int(before['uuid_hash']):016x}"
-    clocks = [f"{one['clock_mhz']:g} MHz" if one.get("clock_mhz") else UNKNOWN for one in (before, after)]
+    clocks = [f"{one['clock_mhz']:g}" if one.get("clock_mhz") else UNKNOWN for one in (before, after)]
     return {
-        "Measured": str(records[0].get("utc") or UNKNOWN).removesuffix("Z").replace("T", " ") if records else UNKNOWN,
         "Card": card,
         "Driver": str(before.get("driver") or "–"),
-        "Clock before, after": UNKNOWN if set(clocks) == {UNKNOWN} else ", ".join(clocks),
+        "Clock before, after [MHz]": UNKNOWN if set(clocks) == {UNKNOWN} else ", ".join(clocks),
         "Sources": _sources(records[0]) if records else UNKNOWN,
     }
 
 
 def _sources(record: Record) -> str:
     commit = str(record.get("git_commit") or machine_of(record).get("git_commit") or "")
-    text = commit[:12] or UNKNOWN
+    text = commit[:9] or UNKNOWN
     if record.get("git_dirty"):
         text += ", modified"
     trees = record.get("git_trees")
@@ -75,15 +100,8 @@ def _sources(record: Record) -> str:
     return text
 
 
-def _ended(rows: pd.DataFrame, shown: int | None) -> dict[str, Any]:
-    points = outcomes.points_by_outcome(rows, counts.POINT)
-    ended = counts.Counts(points, len(rows))
-    why = cards.excluded(ended)
-    texts = [
+def _reasons(ended: counts.Counts) -> list[str]:
+    return [
         f"{style.label(str(one['variant']))}: {one['points']} {cards.title(str(one['outcome'])).lower()} ({one['reason']})"
-        for one in why.to_dict("records")
+        for one in cards.excluded(ended).to_dict("records")
     ]
-    more = len(texts) - len(texts[:shown])
-    texts = texts[:shown] + ([f"{more} more in the CSV file"] if more else [])
-    numbers = {cards.title(name): number for name, number in ended.by_outcome().items()}
-    return {"Points": len(points), **numbers, WHY: "; ".join(texts) or "nothing"}

@@ -305,7 +305,7 @@ def rival_page(name: str, path: Path, frame: pd.DataFrame) -> dict[str, Any]:
 
 def block_cards(results: ResultSet, ended: counts.Counts) -> dict[str, Any]:
     """A collapsed table: a line a block, or a run where the rows are of no block."""
-    found = blocks.table(results, ended.every, blocks.REASONS)
+    found = blocks.shown(results, ended.every)
     head = [str(one) for one in found.columns]
     numeric = [name for name in head if pd.api.types.is_numeric_dtype(found[name])]
     of_blocks = int((ended.every.drop_duplicates("block")["block"] != "").sum())

@@ -243,3 +243,14 @@ def test_a_table_sorts_by_numbers_and_shows_the_lines_with_some_words(tmp_path):
     assert list(map(float, found["up"])) == sorted(map(float, found["before"]))
     assert list(map(float, found["down"])) == sorted(map(float, found["before"]), reverse=True)
     assert 0 < len(found["shown"]) < len(found["before"]) and all("NPP" in one for one in found["shown"])
+
+
+@needs_chromium
+def test_times_sort_by_their_units(tmp_path):
+    script = f"""const table = document.querySelector('table.sortable'), head = table.tHead.rows[0].cells[1].querySelector('button');
+    head.click();
+    const found = [...table.tBodies[0].rows].map((row) => row.cells[1].textContent.split(',')[0]); {WRITE}"""
+    dom, console = browse(probed(REPORT / "machines.html", tmp_path, script), tmp_path)
+    scales = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+    found = [float(number) * scales[unit] for number, unit in (one.split() for one in probe(dom) if one != "–")]
+    assert console == "" and len(found) > 3 and found == sorted(found)
