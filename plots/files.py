@@ -1,9 +1,9 @@
-"""A drawing as files: SVG with text as text, PDF and PNG. The same drawing gives the same bytes."""
+"""A drawing as files: SVG with text as text and with the values of its points, PDF and PNG. The same drawing gives the same bytes."""
 
 import io
 from typing import Any
 
-from plots import style
+from plots import hover, style
 from plots.drawing import Drawing
 from plots.svg import compact
 
@@ -23,5 +23,8 @@ def encode(drawing: Drawing) -> dict[str, bytes]:
         with style.context(drawing.name):
             drawing.figure.savefig(data, format=extension, **options)
         files[extension] = data.getvalue()
-    files["svg"] = compact(files["svg"].decode("utf-8"), drawing.title, drawing.alt).encode("utf-8")
+    with style.context(drawing.name):
+        points = hover.points(drawing.figure)
+    svg = compact(files["svg"].decode("utf-8"), drawing.title, drawing.alt)
+    files["svg"] = hover.layer(svg, points).encode("utf-8")
     return files

@@ -8,7 +8,8 @@
 # usage: scripts/setup.sh [--python-only] [--no-apt]
 #   --python-only   only what drawing needs: no compiler, no build tools, no test packages
 #   --no-apt        install no distribution package, even as root
-# environment: XCORR_PYTHON=/path/to/python3 is tried first
+# environment: XCORR_PYTHON=/path/to/python3 is tried first; XCORR_REQUIRE_BROWSER=1 (continuous integration) also installs
+#   what the tests of the report use
 # example: scripts/setup.sh
 set -euo pipefail
 asked_python=${XCORR_PYTHON:-}
@@ -188,9 +189,18 @@ from_distribution() {
   if [[ -z $python_only && -z $meson ]]; then apt_install python3-venv; fi
 }
 
+# Without these the tests of the report are skipped, but where a browser is required.
+browser() {
+  local wanted=()
+  command -v chromium >/dev/null || wanted+=(chromium)
+  command -v node >/dev/null || wanted+=(nodejs)
+  if ((${#wanted[@]})); then apt_install "${wanted[@]}"; fi
+}
+
 meson=${XCORR_MESON:-} ninja=${NINJA:-} no_venv=''
 look
 if ! complete && [[ -n $use_apt ]]; then from_distribution; fi
+if [[ ${XCORR_REQUIRE_BROWSER:-} == 1 && -z $python_only && -n $use_apt ]]; then browser; fi
 if ! complete; then
   from_pip=()
   if [[ -z $python_only && -z $meson ]]; then from_pip+=('meson>=1.0.1'); fi

@@ -24,7 +24,7 @@ TRACKED = re.compile(
     rf"{MACHINES}|{SET}(?:(?:{EXPERIMENTS})\.csv\.gz|(?:{RECORDS})\.json|accuracy_offset\.csv"
     rf"|(?:{REAL})\.(?:[a-z]+\.csv\.gz|previews\.npz|summary\.json)"
     r"|figures/[a-zA-Z0-9_-]+\.svg|tables/[a-z0-9_]+\.(?:csv|md|tex))"
-    r"|report/(?:[a-z_]+\.(?:html|css|js)|data/[a-z0-9-]+\.(?:csv|js))"
+    r"|report/(?:[a-z_]+\.(?:html|css|js)|data/[a-z0-9_-]+\.(?:csv|js))"
 )
 
 

@@ -11,8 +11,8 @@ def inline(svg: str, name: str, label: str) -> str:
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
     body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.DOTALL)
-    # Those of the file alone: in a page `label` says what the caption beside the figure does not.
-    body = re.sub(r"<(title|desc)>.*?</\1>\s*", "", body, flags=re.DOTALL)
+    # Those of the file alone, which come first; points keep theirs. In a page `label` says what the caption beside the figure does not.
+    body = re.sub(r"<(title|desc)>.*?</\1>\s*", "", body, count=2, flags=re.DOTALL)
     prefix = re.sub(r"[^A-Za-z0-9_-]", "-", name)
     seen: dict[str, int] = {}
 

@@ -1,5 +1,6 @@
 """What the page of a source shows: its README, its figures of each set, its claims and its tables."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from xcorr.errors import UserError
 GENERAL = {"accuracy": "accuracy", "results": "beyond", "floor": "beyond", "roofline": "beyond", "summary": "beyond"}
 FIRST, LAST = "jpdc", "beyond"
 CSV_OF = {"crossover": "best_algorithm", "comparison": "best_algorithm", "floor": "beyond", "summary": "beyond"}
+FIGURE, FIGURE_OF_CLAIM = re.compile(r"Figure (\d+):"), re.compile(r"Fig\. (\d[\d.]*)")
 QUESTIONS = {
     "jpdc": "Which algorithm computes cross-correlations fastest on a GPU: sums by the definition, or transforms?",
     "autocorrelation": "How much faster does a GPU correlate images with themselves than a CPU?",
@@ -81,8 +83,8 @@ def words(results: ResultSet) -> dict[str, dict[str, str]]:
 
 
 def pictures(results: ResultSet, page: str) -> list[Picture]:
-    """The figures of a set that stand on a page: those of the source first, then those of all sources, in report order. A figure whose file names none stands on that of what no source has."""
-    found: list[tuple[tuple[bool, int, str], Picture]] = []
+    """The figures of a set that stand on a page: those of the source first, numbered ones before others, then those of all sources, in report order. A figure whose file names none stands on that of what no source has."""
+    found: list[tuple[tuple[bool, bool, int, str], Picture]] = []
     order = list(catalogue.entries())
     own = [(path, entry_of(path.stem)) for path in sorted((results.folder / "figures").glob("*.svg"))]
     own = [(path, name) for path, name in own if (page_of(name) if name else LAST) == page]
@@ -104,7 +106,8 @@ def pictures(results: ResultSet, page: str) -> list[Picture]:
             height,
         )
         of_all = bool(name) and not source_of(name)
-        found.append(((of_all, order.index(name) if name else len(order), path.stem), one))
+        place = of_all, not FIGURE.match(one.title), order.index(name) if name else len(order), path.stem
+        found.append((place, one))
     return [one for _, one in sorted(found, key=lambda one: one[0])]
 
 
@@ -135,3 +138,12 @@ def claims(folder: Path, source: str) -> pd.DataFrame:
         return pd.DataFrame()
     lines = pd.read_csv(file, dtype=str, keep_default_na=False)
     return lines[lines["id"].isin(own)].reset_index(drop=True)
+
+
+def decided(claims: pd.DataFrame, picture: Picture) -> list[tuple[str, str]]:
+    """(id, verdict) of the claims that name the paper's figure that a picture shows."""
+    own = FIGURE.match(picture.title)
+    if not own or claims.empty:
+        return []
+    named = claims["section"].str.extract(FIGURE_OF_CLAIM)[0] == own[1]
+    return list(zip(claims.loc[named, "id"], claims.loc[named, "verdict"]))

@@ -1,6 +1,6 @@
 """How the points of a set ended, over all rows: problems with fields too, and what is wrong by name."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -15,10 +15,11 @@ SHOWN = ("passed", "incorrect", "failed", "timeout", "out_of_memory", "not_selec
 
 @dataclass(frozen=True)
 class Counts:
-    """`points`: a line a point with outcome and reason; `rows`: how many rows the set has."""
+    """`points`: a line a point with outcome and reason; `rows`: how many rows there are; `every`: these rows, of a whole set."""
 
     points: pd.DataFrame
     rows: int
+    every: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def of(self, outcome: str) -> int:
         return int((self.points["outcome"] == outcome).sum())
@@ -40,4 +41,4 @@ class Counts:
 def of_set(results: ResultSet) -> Counts:
     """Of a point that was tried several times the outcome that plots.tables.outcomes tells: trouble first."""
     rows = store.read_set(results.folder)
-    return Counts(outcomes.points_by_outcome(rows, POINT), len(rows))
+    return Counts(outcomes.points_by_outcome(rows, POINT), len(rows), rows)

@@ -12,14 +12,15 @@ import pandas as pd
 from plots import style
 from plots.figures import _classes
 from plots.report.page import prose
-from plots.site import cards, chapters, counts, data, findings, lines
+from plots.site import blocks, cards, chapters, counts, data, findings, lines
 from plots.site import prose as markdown
 from plots.tables.table import duration
 from plots.tidy import ResultSet
-from xcorr.paths import ROOT
+from xcorr.paths import RESULTS, ROOT
 
 TEMPLATES = Path(__file__).with_name("templates")
-COPIED = ("style.css", "tables.js", "chooser.js", "ask.js")
+COPIED = ("style.css", "tables.js", "hover.js", "chooser.js", "ask.js")
+WITH_FIGURES = ("source", "accuracy", "machines")  # templates
 UP, SETS = "../../", "../published/"  # from a page to the root of the tree, and to the folder of the sets
 MACHINES = ROOT / "results" / "machines" / "machines.md"
 MAP_CELLS = 3  # a size with fewer cells is in the chooser only
@@ -38,6 +39,7 @@ ACCURACY = (
 CLAIMS = (
     ("Id", "id"),
     ("Claim", "claim"),
+    ("Verdict", "said"),
     ("Section", "section"),
     ("Source says", "paper"),
     ("Holds if", "tolerance"),
@@ -46,6 +48,7 @@ CLAIMS = (
     ("Faithful variant", "here"),
     ("Our best", "ours"),
 )
+WIDE_CLAIMS = ("Claim", "Verdict", "Source's own rows")
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Grid:
     label: str = ""
     numeric: Sequence[str] = ()
     filter: bool = True
+    ids: Sequence[str] = ()  # of the rows
+    wide: Sequence[str] = ()  # columns of long texts
 
 
 @dataclass
@@ -87,11 +92,17 @@ def build(sets: Sequence[ResultSet]) -> dict[str, bytes]:
     site = Site(sets)
     names = {one.key: cards.name(one) for one in site.sets}
     files = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in COPIED}
-    files |= {"data/answers.js": data.answers(site.answers, names), "data/answers.csv": data.table(site.answers)}
+    files |= {
+        "data/answers.js": data.answers(site.answers, names),
+        "data/answers.csv": data.table(site.answers.drop(columns=data.MADE)),
+    }
     nav = [("index", "Answers"), *((one, title_of(one)) for one in chapters.sources()), *OTHERS.items()]
     measured, excluded = machines(site), {one.key: cards.excluded(site.ended[one.key]) for one in site.sets}
     files |= {"data/machines.csv": data.table(measured)}
     files |= {f"data/exclusions-{key}.csv": data.table(frame) for key, frame in excluded.items()}
+    files |= {
+        f"data/blocks-{one.key}.csv": data.table(blocks.table(one, site.ended[one.key].every)) for one in site.sets
+    }
     rivals = rival_tables()
     files |= {f"data/{name}.csv": data.table(frame) for name, _, frame in rivals}
     pages: dict[str, tuple[str, dict[str, Any]]] = {"index": ("index", index(site, measured))}
@@ -107,9 +118,12 @@ def build(sets: Sequence[ResultSet]) -> dict[str, bytes]:
     titles = dict(nav)
     for name, (template, values) in pages.items():
         rendered = environment.get_template(f"{template}.html.j2").render(
-            name=name, title=titles[name], nav=nav, sets=SETS, up=UP, **values
+            name=name, title=titles[name], nav=nav, sets=SETS, up=UP, hover=template in WITH_FIGURES, **values
         )
         files[f"{name}.html"] = rendered + "\n"
+        if template in WITH_FIGURES:
+            results = RESULTS if template == "machines" else site.main.folder.parents[1]
+            files[f"data/points-{name}.js"] = data.points(rendered, results / "report")
     return {name: text.encode("utf-8") for name, text in sorted(files.items())}
 
 
@@ -128,7 +142,7 @@ def index(site: Site, own: pd.DataFrame) -> dict[str, Any]:
             list(own.columns),
             own.to_numpy().tolist(),
             [("CSV", "data/machines.csv")],
-            "Machines",
+            "Points of each machine by outcome",
             own.columns[2:-1],
             False,
         ),
@@ -204,7 +218,7 @@ def source(site: Site, name: str) -> dict[str, Any]:
     for one in site.sets:
         claims = chapters.claims(one.folder, name)
         decided = bool(len(claims)) and bool((claims["here"] != "").any())
-        pictures = chapters.pictures(one, name)
+        pictures = [(picture, chapters.decided(claims, picture)) for picture in chapters.pictures(one, name)]
         if pictures or decided:
             grid = claims_grid(one, claims) if decided else None
             counted = claims["verdict"].value_counts().sort_index().items() if decided else []
@@ -229,15 +243,15 @@ def source(site: Site, name: str) -> dict[str, Any]:
 
 
 def claims_grid(results: ResultSet, claims: pd.DataFrame) -> Grid:
-    rows = [
-        [
-            *(one[column] or "–" for _, column in CLAIMS),
-            f"{one['verdict']}: {one['reason']}" if one["reason"] else one["verdict"],
-        ]
-        for one in claims.to_dict("records")
-    ]
+    said = [f"{verdict}: {why}" if why else verdict for verdict, why in zip(claims["verdict"], claims["reason"])]
+    named = claims["section"].str.replace(chapters.FIGURE_OF_CLAIM, r"Figure \1", regex=True)
+    lines = claims.assign(said=said, section=named)
+    shown = [(title, column) for title, column in CLAIMS if (lines[column] != "").any()]
+    rows = [[one[column] or "–" for _, column in shown] for one in lines.to_dict("records")]
     link = f"{SETS}{results.key}/tables/claims.csv"
-    return Grid([*(title for title, _ in CLAIMS), "Verdict"], rows, [("CSV", link)], f"Claims on {cards.name(results)}")
+    label = f"Claims on {cards.name(results)}"
+    ids = [f"{results.key}-{one}" for one in claims["id"]]
+    return Grid([title for title, _ in shown], rows, [("CSV", link)], label, ids=ids, wide=WIDE_CLAIMS)
 
 
 def accuracy(site: Site) -> dict[str, Any]:
@@ -289,6 +303,24 @@ def rival_page(name: str, path: Path, frame: pd.DataFrame) -> dict[str, Any]:
     }
 
 
+def block_cards(results: ResultSet, ended: counts.Counts) -> dict[str, Any]:
+    """A collapsed table: a line a block, or a run where the rows are of no block."""
+    found = blocks.shown(results, ended.every)
+    head = [str(one) for one in found.columns]
+    numeric = [name for name in head if pd.api.types.is_numeric_dtype(found[name])]
+    of_blocks = int((ended.every.drop_duplicates("block")["block"] != "").sum())
+    runs = len(found) - of_blocks
+    said = [
+        f"{number} {what}{'s' if number > 1 else ''}"
+        for number, what in ((of_blocks, "block"), (runs, "run"))
+        if number
+    ]
+    link = f"data/blocks-{results.key}.csv"
+    label = f"Blocks of {cards.name(results)}"
+    grid = Grid(head, found.to_numpy().tolist(), [("CSV, all reasons", link)], label, numeric, wide=[blocks.WHY])
+    return {"title": f"Run cards: {' and '.join(said)}", "of_runs": bool(runs), "grid": grid}
+
+
 def run_cards(site: Site, excluded: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
     found = []
     for one in site.sets:
@@ -308,6 +340,7 @@ def run_cards(site: Site, excluded: Mapping[str, pd.DataFrame]) -> list[dict[str
                 "facts": cards.card(one, ended),
                 "meanings": cards.meanings(ended),
                 "sentences": cards.sentences(one),
+                "blocks": block_cards(one, ended),
                 "excluded": Grid(
                     [name.capitalize() for name in head],
                     rows,

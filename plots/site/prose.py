@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 from plots.site.sizes import pixels
 from xcorr.paths import ROOT
 
+LONG = 20  # rows of a table that scrolls in its box
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _PICTURE = re.compile(r"!\[(.+)\]\(([^)\s]+)\)")
 _STRESS = re.compile(r"\*\*(.+?)\*\*")
@@ -57,12 +58,14 @@ def html(page: Path, up: str, title: bool = False) -> Markup:
     """The file `page` without its first heading, unless `title`; its headings are one step lower, since they stand below the title
     of the page of the report."""
     done: list[str] = []
+    heading = page.parent.name
     for block in re.split(r"\n\s*\n", page.read_text(encoding="utf-8").strip()):
         lines = block.splitlines()
         if found := re.match(r"(#+) (.+)", lines[0]):
             if len(found[1]) > 1 or title:
                 level = min(len(found[1]) + 1, 4)
                 done.append(f"<h{level}>{inline(found[2], page, up)}</h{level}>")
+                heading = found[2].replace("`", "")
             lines = lines[1:]
         if not lines:
             continue
@@ -70,7 +73,7 @@ def html(page: Path, up: str, title: bool = False) -> Markup:
             done.append(_picture(picture[1], page.parent / picture[2], _target(picture[2], page, up)))
         elif lines[0].startswith("|"):
             head, *rows = tables(block)[0]
-            done.append(_table(head, rows, page, up))
+            done.append(_table(f"{heading}: {head[0]} and more", head, rows, page, up))
         elif lines[0][:2] in ("- ", "* "):
             items = " ".join(lines)[2:].split(f" {lines[0][0]} ")
             done.append("<ul>" + "".join(f"<li>{inline(one, page, up)}</li>" for one in items) + "</ul>")
@@ -86,8 +89,9 @@ def _picture(alt: str, file: Path, link: str) -> str:
     return f'{box}<a href="{link}">{shown}</a></div>'
 
 
-def _table(head: list[str], rows: list[list[str]], page: Path, up: str) -> str:
+def _table(label: str, head: list[str], rows: list[list[str]], page: Path, up: str) -> str:
     top = "".join(f'<th scope="col">{inline(one, page, up)}</th>' for one in head)
     body = "\n".join("<tr>" + "".join(f"<td>{inline(one, page, up)}</td>" for one in row) + "</tr>" for row in rows)
-    box = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(head[0])} and more">'
-    return f"{box}<table><thead><tr>{top}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
+    long, filtered = (" long", f' data-filter="{escape(label)}"') if len(rows) > LONG else ("", "")
+    box = f'<div class="grid"{filtered}><div class="scroll{long}" role="region" tabindex="0" aria-label="{escape(label)}">'
+    return f'{box}<table class="sortable"><thead><tr>{top}</tr></thead><tbody>\n{body}\n</tbody></table></div></div>'

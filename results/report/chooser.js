@@ -2,7 +2,8 @@
 // The answers of the chooser: what can be asked, what fits together, and what is said of a line. data/answers.js has every line.
 const Chooser = (() => {
   const data = window.XCORR_ANSWERS;
-  const lines = data.lines.map((cells) => Object.fromEntries(data.columns.map((name, place) => [name, cells[place]])));
+  const text = (name, cell) => (data.texts[name] ? data.texts[name][cell] : cell);
+  const lines = data.lines.map((cells) => Object.fromEntries(data.columns.map((name, place) => [name, text(name, cells[place])])));
   const USUAL = {
     window: "full", boundary: "zero", score: "product", result: "surface", more: "", precision: "fp32", mode: "stream", plan: "kept",
   };
@@ -17,6 +18,7 @@ const Chooser = (() => {
     },
     plan: { kept: "kept between calls", anew: "made anew in every call" },
     window: { full: "full: all shifts", valid: "valid: one inside the other" },
+    result: { surface: "surface: every output", peak: "peak: the largest output" },
     more: { "": "none" },
   };
 
@@ -49,37 +51,96 @@ const Chooser = (() => {
 
   // Values of a question: those that occur with all other choices, whatever the size, and those that occur with other choices only.
   function offered(name, chosen) {
-    const now = unique(lines.filter((line) => fits(line, chosen, [name, "size"])).map((line) => line[name]));
+    const known = lines.some((line) => ["machine", "form", "counts"].every((one) => line[one] === chosen[one]));
+    const typed = known ? ["size"] : ["size", "counts"];
+    const now = unique(lines.filter((line) => fits(line, chosen, [name, ...typed])).map((line) => line[name]));
     return { now, other: unique(lines.map((line) => line[name])).filter((value) => !now.includes(value)) };
   }
 
-  // The choices after one is changed: where nothing was measured with all the others, those of the line that shares most of them.
+  // Whether a form has such numbers of left and right matrices.
+  function pairs(form, counts) {
+    const [lefts, rights] = counts.split("-to-").map(Number);
+    return { "one-to-one": counts === "1-to-1", "one-to-many": lefts === 1, "n-to-mn": rights % lefts === 0 }[form] ?? true;
+  }
+
+  // Numbers of matrices as the data has them: `200:1` is `200-to-1`, and `200` the numbers of a form with 200 pairs; null where the text
+  // is none.
+  function counts(text, form) {
+    const found = /^(\d+)(?:(?:-?to-?|:)(\d+))?$/.exec(text.toLowerCase().replace(/\s+/g, ""));
+    if (!found || !Number(found[1]) || found[2] === "0") return null;
+    const [first, second] = [Number(found[1]), Number(found[2] ?? found[1])];
+    return `${found[2] === undefined && form === "one-to-many" ? 1 : first}-to-${second}`;
+  }
+
+  // The choices after one is changed. Sizes and numbers of matrices may be any that the form has. Where nothing was measured with the
+  // others, those of the line of this machine that shares most of them; where the machine has no such line, what was asked.
   function settled(name, value, chosen) {
     const wanted = { ...chosen, [name]: value };
-    if (name === "size" || lines.some((line) => fits(line, wanted, ["size"]))) return wanted;
+    if (name === "size") return wanted;
+    if (name === "counts" && !pairs(wanted.form, value)) wanted.form = value.startsWith("1-to-") ? "one-to-many" : "n-to-m";
+    const possible = pairs(wanted.form, wanted.counts);
+    if (possible && (name === "counts" || lines.some((line) => fits(line, wanted, ["size", "counts"])))) return wanted;
     let [best, most] = [null, -1];
     for (const line of lines) {
-      if (line[name] !== value) continue;
+      if (line[name] !== value || line.machine !== wanted.machine) continue;
       let shared = 0;
       for (const one of data.asked) {
-        if (line[one] === wanted[one]) shared += one === "machine" ? 3 : 1;
+        if (line[one] === wanted[one]) shared += 1;
         else if (line[one] === USUAL[one]) shared += 0.1;
       }
       if (shared > most) [best, most] = [line, shared];
     }
-    return best ? Object.fromEntries(data.asked.map((one) => [one, best[one]])) : wanted;
+    if (!best) return possible ? wanted : { ...wanted, counts: "1-to-1" };
+    const found = Object.fromEntries(data.asked.map((one) => [one, best[one]]));
+    return { ...found, size: wanted.size, counts: pairs(found.form, wanted.counts) ? wanted.counts : found.counts };
   }
 
-  // The line of the choices, or the two measured sizes next to the one that was asked for: a smaller and a larger one where both exist.
+  // How far numbers of matrices are from each other, in powers of two.
+  function apart(a, b) {
+    const [x, y] = [a, b].map((one) => one.split("-to-").map((number) => Math.log2(Number(number))));
+    return Math.abs(x[0] - y[0]) + Math.abs(x[1] - y[1]);
+  }
+  const number = (text) => text.split("-to-").reduce((product, one) => product * Number(one), 1);
+
+  // How far a line is from the choices. What changes the algorithm weighs more than what changes the amount of work.
+  const WEIGHTS = { form: 2, window: 6, boundary: 12, score: 6, result: 6, more: 3, precision: 6, mode: 4, plan: 4 };
+  function far(line, chosen) {
+    const other = Object.keys(WEIGHTS).filter((one) => line[one] !== chosen[one]);
+    return other.reduce((sum, one) => sum + WEIGHTS[one], distance(line.size, chosen.size) / 2 + apart(line.counts, chosen.counts) / 4);
+  }
+
+  // Of the lines the two next to the choices: a smaller and a larger one by `measure` where both exist.
+  function around(own, chosen, measure, away) {
+    const ranked = [...own].sort((a, b) => away(a) - away(b));
+    const smaller = ranked.find((one) => measure(one) <= measure(chosen));
+    const larger = ranked.find((one) => measure(one) > measure(chosen));
+    return (smaller && larger ? [smaller, larger] : ranked.slice(0, 2)).sort((a, b) => measure(a) - measure(b));
+  }
+
+  // The line of the choices, or the nearest ones: with the same numbers of matrices the two next sizes, with the same other choices
+  // those of the nearest size with the two next numbers of matrices, else the nearest line of the machine and of all others.
   function answer(chosen) {
-    const own = lines.filter((line) => fits(line, chosen, ["size"]));
-    const line = own.find((one) => one.size === chosen.size);
+    const own = lines.filter((line) => fits(line, chosen, ["size", "counts"]));
+    const line = own.find((one) => one.size === chosen.size && one.counts === chosen.counts);
     if (line) return { line, near: [] };
-    const ranked = [...own].sort((a, b) => distance(a.size, chosen.size) - distance(b.size, chosen.size));
-    const smaller = ranked.find((one) => area(one.size) <= area(chosen.size));
-    const larger = ranked.find((one) => area(one.size) > area(chosen.size));
-    const near = smaller && larger ? [smaller, larger] : ranked.slice(0, 2);
-    return { line: null, near: near.sort((a, b) => area(a.size) - area(b.size)) };
+    const away = (one) => far(one, chosen);
+    const same = own.filter((one) => one.counts === chosen.counts);
+    if (same.length) return { line: null, near: around(same, chosen, (one) => area(one.size), away) };
+    const ranked = [...lines].sort((a, b) => away(a) - away(b));
+    if (own.length) {
+      const size = [...own].sort((a, b) => away(a) - away(b))[0].size;
+      return { line: null, near: around(own.filter((one) => one.size === size), chosen, (one) => number(one.counts), away) };
+    }
+    const here = ranked.find((one) => one.machine === chosen.machine);
+    const there = ranked.find((one) => one.machine !== chosen.machine);
+    return { line: null, near: [here, there && (!here || away(there) < away(here)) ? there : null].filter(Boolean) };
+  }
+
+  // What of a line is not what was chosen: `result surface in place of peak`.
+  function differs(line, chosen) {
+    const said = (one, value) => (one === "machine" ? data.machines[value] : value || "none");
+    const name = (one) => ({ machine: "", counts: "", size: "", more: "fields " }[one] ?? `${one} `);
+    return data.asked.filter((one) => line[one] !== chosen[one]).map((one) => `${name(one)}${said(one, line[one])} in place of ${said(one, chosen[one])}`);
   }
 
   function time(us) {
@@ -133,10 +194,16 @@ const Chooser = (() => {
     return `python3 -m xcorr.auto ${words.join(" ")} --device ${device === "cpu" ? "cpu" : "cuda"}`;
   }
 
-  // What the nearest measured sizes say of one that was not measured.
+  // What the nearest measured lines say of a problem that was not measured.
   function nearby(chosen, near) {
-    if (!near.length) return `${chosen.size} was not measured with these choices, nor was any other size.`;
-    const said = [`${chosen.size} was not measured with these choices. The nearest measured: ${near.map((one) => one.size).join(" and ")}.`];
+    const what = `${chosen.counts} of ${chosen.size}`;
+    const sizes = near.every((one) => fits(one, chosen, ["size"]));
+    if (!near.length) return `${what} was not measured with these choices, nor was anything near them.`;
+    if (!near.every((one) => fits(one, chosen, ["size", "counts"]))) {
+      return `${what} was not measured with these choices. Below is what was measured nearest, and how it differs.`;
+    }
+    const named = near.map((one) => (sizes ? one.size : `${one.counts} of ${one.size}`));
+    const said = [`${what} was not measured with these choices. The nearest measured: ${named.join(" and ")}.`];
     const best = unique(near.map((one) => label(one.best)));
     if (near.length > 1) said.push(best.length === 1 ? `${best[0]} is the fastest at both.` : `At the one ${best[0]} is the fastest, at the other ${best[1]}.`);
     const side = area(chosen.size);
@@ -150,7 +217,7 @@ const Chooser = (() => {
     const usual = { ...chosen, mode: "stream", plan: "kept" };
     if (chosen.mode === "stream" && chosen.plan === "kept") return [];
     const found = answer(usual);
-    const measured = found.line ? [found.line] : found.near;
+    const measured = (found.line ? [found.line] : found.near).filter((one) => fits(one, usual, ["size"]));
     const bracket = (all) => all.some((one) => area(one.size) <= area(chosen.size)) && all.some((one) => area(one.size) >= area(chosen.size));
     return !bracket(answer(chosen).near) || found.line ? measured : [];
   }
@@ -162,7 +229,7 @@ const Chooser = (() => {
   }
 
   return {
-    asked: data.asked, lines, TITLES, USUAL, answer, area, auto, command, elsewhere, facts, fits, label, mostAnswered, nearby, offered, python, settled,
+    asked: data.asked, lines, machines: data.machines, TITLES, USUAL, answer, area, auto, command, counts, differs, elsewhere, facts, fits, label, mostAnswered, nearby, offered, python, settled,
     size, time, unique, word,
   };
 })();

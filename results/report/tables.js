@@ -1,9 +1,10 @@
 "use strict";
 // Tables with the class `sortable` sort by a click on a header; those in a box with data-filter get a field that hides other lines.
 (() => {
+  const SECONDS = { ns: 1e-9, µs: 1e-6, us: 1e-6, ms: 1e-3 };
   const number = (text) => {
-    const found = /^[<>]?\s*(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)/i.exec(text.trim());
-    return found ? Number(found[1].replace(/,/g, "")) : NaN;
+    const found = /^[<>]?\s*(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)(?:\s(ns|µs|us|ms)\b)?/i.exec(text.trim());
+    return found ? Number(found[1].replace(/,/g, "")) * (SECONDS[found[2]] ?? 1) : NaN;
   };
   const compare = (a, b) => {
     const [x, y] = [number(a), number(b)];

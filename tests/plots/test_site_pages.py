@@ -1,18 +1,14 @@
 """The report in a browser: answers of the chooser, widths, console. What needs no browser runs in node."""
 
-import html
 import json
 import random
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import report_site
-from report_site import CHROMIUM, NODE, REPORT, browse, evaluate
+from report_site import REPORT, WRITE, browse, evaluate, in_frames, needs_chromium, needs_node, probe, probed
 
-needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 ASKED = "machine form counts size window boundary score result more precision mode plan".split()
 USUAL = {"window": "full", "boundary": "zero", "score": "product", "result": "surface", "more": "", "precision": "fp32"}
 USUAL |= {"mode": "stream", "plan": "kept"}
@@ -77,6 +73,52 @@ def test_a_size_is_read_as_people_write_it(text, size):
 
 
 @needs_node
+@pytest.mark.parametrize(
+    ("text", "form", "counts"),
+    [
+        ("200-to-1", "n-to-m", "200-to-1"),
+        ("2 : 8", "n-to-mn", "2-to-8"),
+        ("5000", "n-to-mn", "5000-to-5000"),
+        ("5000", "one-to-many", "1-to-5000"),
+        ("0", "n-to-m", None),
+        ("2-to-0", "n-to-m", None),
+        ("many", "n-to-m", None),
+    ],
+)
+def test_numbers_of_matrices_are_read_as_people_write_them(text, form, counts):
+    assert evaluate(f"Chooser.counts({json.dumps(text)}, '{form}')") == counts
+
+
+def near(question: dict) -> tuple[dict, list[dict], list[list[str]]]:
+    """The answer to a question, and of each line that it names how it differs."""
+    script = f"((q) => {{ const a = Chooser.answer(q); return [a, a.near.map((one) => Chooser.differs(one, q))]; }})({json.dumps(question)})"
+    found, differs = evaluate(script)
+    return found["line"], found["near"], differs
+
+
+@needs_node
+def test_numbers_of_matrices_that_were_not_measured_are_answered_by_the_nearest_size_and_numbers():
+    template = {"window": "valid", "score": "zncc:0.3", "result": "peak"}
+    question = wanted(form="n-to-m", counts="200-to-1", size="48x48:1080x1920") | template
+    line, found, differs = near(question)
+    assert line is None and len(found) == 2
+    assert all(asked(one) | {"counts": "", "size": ""} == question | {"counts": "", "size": ""} for one in found)
+    assert len({one["size"] for one in found}) == 1
+    assert all(f"{one['counts']} in place of 200-to-1" in said for one, said in zip(found, differs))
+
+
+@needs_node
+def test_what_a_machine_never_measured_is_answered_by_its_nearest_line_and_that_of_another_machine():
+    question = wanted(form="n-to-mn", counts="5000-to-5000", size="96x96", result="peak")
+    question |= {"machine": "amd-epyc-2-cores"}
+    line, (here, there), (same, other) = near(question)
+    assert line is None and here["machine"] == question["machine"] != there["machine"]
+    assert "result surface in place of peak" in same
+    assert there["result"] == "peak" and any("in place of AMD EPYC" in one for one in other)
+    assert evaluate(f"Chooser.settled('result', 'peak', {json.dumps(question)})") == question
+
+
+@needs_node
 def test_only_what_occurs_is_offered_and_choices_narrow_each_other():
     question = wanted(form="one-to-one", counts="1-to-1", size="64x64", mode="latency")
     found = evaluate(f"Chooser.offered('counts', {json.dumps(question)})")
@@ -113,23 +155,6 @@ def test_the_distance_of_32_to_32_at_128_names_its_limit():
     )
 
 
-def probed(page: Path, folder: Path, script: str) -> Path:
-    """A copy of a page with a script at its end; links are those of the page."""
-    text = page.read_text(encoding="utf-8").replace("<head>", f'<head>\n<base href="{REPORT.as_uri()}/">')
-    copy = folder / "probed.html"
-    copy.write_text(text.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
-    return copy
-
-
-def probe(dom: str) -> object:
-    found = re.search(r'<pre id="probe">(.*?)</pre>', dom, re.DOTALL)
-    assert found, dom[-500:]
-    return json.loads(html.unescape(found[1]))
-
-
-WRITE = "const out = document.createElement('pre'); out.id = 'probe'; out.textContent = JSON.stringify(found); document.body.append(out);"
-
-
 @needs_chromium
 def test_the_page_of_the_chooser_shows_the_answers(tmp_path):
     script = f"""const found = {json.dumps([asked(one) for one in questions()])}.map((one) => {{
@@ -146,6 +171,25 @@ def test_the_page_of_the_chooser_shows_the_answers(tmp_path):
 
 
 @needs_chromium
+def test_a_machine_without_a_set_is_said_to_have_none(tmp_path):
+    script = f"""location.hash = 'machine=h100&form=one-to-one&counts=1-to-1&size=64x64';
+      dispatchEvent(new HashChangeEvent('hashchange'));
+      const found = [document.getElementById('changed').textContent, document.getElementById('answer').textContent]; {WRITE}"""
+    dom, console = browse(probed(REPORT / "index.html", tmp_path, script), tmp_path)
+    said, text = probe(dom)
+    assert console == "" and said.startswith("Nothing was measured on another machine") and text.startswith("AnswerUse")
+
+
+@needs_chromium
+def test_the_front_page_is_at_most_five_screens(tmp_path):
+    script = "addEventListener('load', () => parent.postMessage(document.documentElement.scrollHeight, '*'));"
+    copy = probed(REPORT / "index.html", tmp_path, script)
+    dom, _ = browse(in_frames(copy, [1280]), tmp_path, 1400)
+    (height,) = probe(dom)
+    assert 800 < height <= 5 * 800
+
+
+@needs_chromium
 @pytest.mark.parametrize("page", report_site.pages(), ids=lambda page: page.stem)
 def test_no_console_error_and_nothing_wider_than_the_window(page, tmp_path):
     """A frame of exactly that width measures itself: a window is never narrower than 500 pixels."""
@@ -157,13 +201,7 @@ def test_no_console_error_and_nothing_wider_than_the_window(page, tmp_path):
     parent.postMessage([d.clientWidth, d.scrollWidth, wide], '*');});"""
     copy = probed(page, tmp_path, script)
     widths = (400, 1280, 2000)
-    frames = "".join(
-        f"<iframe src='{copy.name}' style='border:0;width:{one}px;height:900px'></iframe>" for one in widths
-    )
-    listen = f"const found = []; addEventListener('message', (e) => {{found.push(e.data); if (found.length === {len(widths)}) {{{WRITE}}}}});"
-    frame = tmp_path / "frame.html"
-    frame.write_text(f"<body><script>{listen}</script>{frames}</body>", encoding="utf-8")
-    dom, _ = browse(frame, tmp_path, 2100)
+    dom, _ = browse(in_frames(copy, widths), tmp_path, 2100)
     found = probe(dom)
     assert sorted(one[0] for one in found) == pytest.approx(list(widths), abs=20)
     assert all(one[1] <= one[0] and one[2] == [] for one in found), found
@@ -205,3 +243,14 @@ def test_a_table_sorts_by_numbers_and_shows_the_lines_with_some_words(tmp_path):
     assert list(map(float, found["up"])) == sorted(map(float, found["before"]))
     assert list(map(float, found["down"])) == sorted(map(float, found["before"]), reverse=True)
     assert 0 < len(found["shown"]) < len(found["before"]) and all("NPP" in one for one in found["shown"])
+
+
+@needs_chromium
+def test_times_sort_by_their_units(tmp_path):
+    script = f"""const table = document.querySelector('table.sortable'), head = table.tHead.rows[0].cells[1].querySelector('button');
+    head.click();
+    const found = [...table.tBodies[0].rows].map((row) => row.cells[1].textContent.split(',')[0]); {WRITE}"""
+    dom, console = browse(probed(REPORT / "machines.html", tmp_path, script), tmp_path)
+    scales = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+    found = [float(number) * scales[unit] for number, unit in (one.split() for one in probe(dom) if one != "–")]
+    assert console == "" and len(found) > 3 and found == sorted(found)

@@ -7,7 +7,7 @@ import pytest
 from fixtures import sets
 
 from plots import tidy
-from plots.site import cards, counts, findings, lines, prose
+from plots.site import blocks, cards, counts, findings, lines, prose
 from xcorr.paths import ROOT
 
 PAGE = ROOT / "experiments" / "jpdc" / "README.md"
@@ -89,6 +89,46 @@ def test_counts_are_over_all_rows(tmp_path):
     assert (found.rows, len(found.points), found.of("passed"), found.variants_of("incorrect")) == (5, 3, 1, {"b": 2})
     assert "2 are incorrect: b (2)" in findings._checked(found).text
     assert cards.excluded(found)["points"].sum() == 2
+
+
+def test_a_block_has_a_card_with_what_was_excluded(tmp_path):
+    wrong = {"outcome": "incorrect", "reason": "max error 3 > bound 1", "compute_us": None}
+    rows = times("a", "tiled", 8.0, block=f"{sets.RUN}.10", process=0)
+    rows += times("a", "tiled", 9.0, block=f"{sets.RUN}.2", process=0, **sets.square(32))
+    rows += [sets.row(variant="b", backend="cuda", block=f"{sets.RUN}.2", process=0, **wrong)]
+    folder = sets.write_set(tmp_path, rows)
+    facts = {
+        "machine_key": sets.KEY,
+        "device_name": "NVIDIA H100",
+        "uuid_hash": 2**64 - 1,
+        "driver": "580.1",
+        "clock_mhz": 1755,
+    }
+    record = {"run": sets.RUN, "experiment": "one-to-one", "machine_key": sets.KEY, "utc": "2026-11-29T10:00:00Z"}
+    record |= {
+        "git_commit": "0123456789abcdef",
+        "git_dirty": False,
+        "git_trees": {"algorithms": "aaaaaaaaaa", "harness": "bbbbbbbbbb"},
+    }
+    record |= {"before": facts, "after": {**facts, "clock_mhz": 1980}}
+    (folder / "runs.json").write_text(json.dumps([record]))
+    results = tidy.load(folder, sets.KEY, "published")
+    first, second = blocks.table(results, counts.of_set(results).every).to_dict("records")
+    assert [first["Block or run"], second["Block or run"]] == [f"{sets.RUN}.2", f"{sets.RUN}.10"]
+    assert first["Card"] == "NVIDIA H100, UUID hash ffffffffffffffff" and first["Driver"] == "580.1"
+    assert first["Clock before, after [MHz]"] == "1755, 1980"
+    assert first["Sources"] == "012345678, algorithms aaaaaaa, harness bbbbbbb"
+    assert (first["Points"], first["Passed"], first["Incorrect"]) == (2, 1, 1)
+    assert (
+        first["Excluded and why"] == "b: 1 incorrect (max error 3 > bound 1)"
+        and second["Excluded and why"] == "nothing"
+    )
+
+
+def test_rows_of_no_block_have_a_card_for_their_run(tmp_path):
+    results = gpu(tmp_path, times("a", "tiled", 8.0))
+    (line,) = blocks.table(results, counts.of_set(results).every).to_dict("records")
+    assert line["Block or run"] == sets.RUN and line["Points"] == line["Passed"] == 1
 
 
 def test_the_size_from_which_transforms_win_lies_between_measured_ones(tmp_path):

@@ -1,13 +1,17 @@
 """The report of the published sets, read once, and a browser that looks at it."""
 
+import html
 import json
+import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hangs import HANG_S
 
 from plots.site import data
@@ -16,6 +20,11 @@ from xcorr.paths import ROOT
 REPORT = ROOT / "results" / "report"
 CHROMIUM = shutil.which("chromium")
 NODE = shutil.which("node")
+REQUIRED = os.environ.get("XCORR_REQUIRE_BROWSER") == "1"  # .ci/run sets it: what lacks is a failure there
+needs_node = pytest.mark.skipif(NODE is None and not REQUIRED, reason="node is not installed")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="chromium is not installed")
+# The end of a script of a page: writes the value `found` into the document, where `probe` reads it.
+WRITE = "const out = document.createElement('pre'); out.id = 'probe'; out.textContent = JSON.stringify(found); document.body.append(out);"
 
 
 @cache
@@ -53,3 +62,31 @@ def evaluate(script: str) -> Any:
     done = subprocess.run([str(NODE), "-"], input="\n".join(whole), capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def probed(page: Path, folder: Path, script: str, *files: str) -> Path:
+    """A copy of a page with the scripts at the addresses `files` and a script at its end; links are those of the page."""
+    text = page.read_text(encoding="utf-8").replace("<head>", f'<head>\n<base href="{REPORT.as_uri()}/">')
+    sources = "".join(f'<script src="{one}"></script>' for one in files)
+    copy = folder / "probed.html"
+    copy.write_text(text.replace("</body>", f"{sources}<script>{script}</script></body>"), encoding="utf-8")
+    return copy
+
+
+def in_frames(page: Path, widths: Sequence[int]) -> Path:
+    """A page that shows another one in frames of these widths, and writes the list of the messages that these send, one each. A window
+    is never narrower than 500 pixels."""
+    frames = "".join(
+        f"<iframe src='{page.name}' style='border:0;width:{one}px;height:900px'></iframe>" for one in widths
+    )
+    listen = f"const found = []; addEventListener('message', (e) => {{found.push(e.data); if (found.length === {len(widths)}) {{{WRITE}}}}});"
+    frame = page.with_name("frame.html")
+    frame.write_text(f"<body><script>{listen}</script>{frames}</body>", encoding="utf-8")
+    return frame
+
+
+def probe(dom: str) -> Any:
+    """The value that WRITE wrote."""
+    found = re.search(r'<pre id="probe">(.*?)</pre>', dom, re.DOTALL)
+    assert found, dom[-500:]
+    return json.loads(html.unescape(found[1]))
