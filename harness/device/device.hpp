@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/device/caller_streams.hpp"
+#include "harness/caller/streams.hpp"
 #include "harness/truth/score_reference.hpp"
 #include "harness/variant.hpp"
 #include "harness/verdict/verdict.hpp"

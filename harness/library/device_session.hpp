@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "harness/device/caller_streams.hpp"
+#include "harness/caller/streams.hpp"
 #include "harness/library/session.hpp"
 #include "harness/problem/error.hpp"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "harness/caller/packing.hpp"
 #include "harness/device/cuda_check.hpp"
-#include "harness/device/packing.hpp"
 
 namespace xcorr {
 namespace {

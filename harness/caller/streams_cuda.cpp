@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "harness/device/caller_streams.hpp"
+#include "harness/caller/streams.hpp"
 #include "harness/device/cuda_owned.hpp"
 
 namespace xcorr {

@@ -1,4 +1,4 @@
-#include "harness/device/caller_streams.hpp"
+#include "harness/caller/streams.hpp"
 
 namespace xcorr {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "harness/device/packing.hpp"
+#include "harness/caller/packing.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr {

@@ -1,4 +1,4 @@
-#include "harness/device/packing.hpp"
+#include "harness/caller/packing.hpp"
 
 #include "harness/problem/names.hpp"
 
