@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcorr.call import host
+from xcorr.call import device, host
+from xcorr.call.foreign import kind_of
 from xcorr.call.plan import Plan
 from xcorr.call.question import SIDES, Options
 
@@ -64,8 +65,10 @@ def correlate(
     detections than the capacity of `above` are a LibraryError on the host; on a device the count is in the record, and `Plan.check` raises.
     """
     options = _options(form, window, score, boundary, result, precision, variant, (mask_left, mask_right))
-    inputs = host.HostInputs(left, right, (mask_left, mask_right))
-    return host.correlate(options, inputs, out, stream)
+    arrays = (left, right, mask_left, mask_right)
+    if kind_of(left) is not None:
+        return device.correlate(options, arrays, out, stream)
+    return host.correlate(options, host.HostInputs(*arrays), out, stream)
 
 
 def plan(
@@ -89,7 +92,10 @@ def plan(
     kernel more. It can be captured in a CUDA graph, which needs the plan to stay open. Errors as in `correlate`.
     """
     options = _options(form, window, score, boundary, result, precision, variant, (mask_left, mask_right))
-    inputs = host.HostInputs(like_left, like_right, (mask_left, mask_right))
+    arrays = (like_left, like_right, mask_left, mask_right)
+    if kind_of(like_left) is not None:
+        return device.DevicePlan(options, device.like_of(arrays))
+    inputs = host.HostInputs(*arrays)
     return host.HostPlan(options, inputs.shapes, inputs.types)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xcorr.call import chosen
+from xcorr.call.foreign import kind_of
 from xcorr.call.plan import Plan, check_masks
 from xcorr.call.question import SIDES, Options, Question, Shapes, Types, question_of
 from xcorr.errors import UserError
@@ -18,13 +19,15 @@ from xcorr.native.library import Session
 class HostInputs:
     """Left, right and masks of a call as NumPy arrays, and how a result gets back to the kind of the left array."""
 
-    def __init__(self, left: Any, right: Any, masks: tuple[Any, Any]) -> None:
+    def __init__(self, left: Any, right: Any, mask_left: Any = None, mask_right: Any = None) -> None:
         self._is_torch = type(left).__module__.partition(".")[0] == "torch"
         self.left: Any = numpy_of("left", left)
         self.right: Any = numpy_of("right", right)
         if self.left is None:
             raise UserError("left: None; give an array")
-        self.masks: dict[str, Any] = {f"{side}_mask": numpy_of(f"mask_{side}", one) for side, one in zip(SIDES, masks)}
+        self.masks: dict[str, Any] = {
+            f"{side}_mask": numpy_of(f"mask_{side}", one) for side, one in zip(SIDES, (mask_left, mask_right))
+        }
         self.shapes: Shapes = tuple(None if one is None else one.shape for one in (self.left, self.right))
         self.types: Types = tuple(None if one is None else one.dtype.name for one in (self.left, self.right))
 
@@ -38,6 +41,8 @@ class HostInputs:
 
 def numpy_of(name: str, array: Any) -> NDArray[Any] | None:
     """The array, or a NumPy array of the same memory. bfloat16, which NumPy does not compute with, becomes float32."""
+    if kind_of(array) is not None:
+        raise UserError(f"{name}: lies on a GPU, and the left array on the host; give all arrays on one device")
     if array is None or isinstance(array, np.ma.MaskedArray):
         return array  # the library says what to do with masked elements
     if type(array).__module__.partition(".")[0] == "torch":
@@ -114,7 +119,7 @@ class HostPlan(Plan):
         if stream is not None:
             raise UserError("stream: this plan computes on the CPU, which has none; leave it out")
         check_masks(self.options.masked, (mask_left, mask_right))
-        inputs = HostInputs(left, right, (mask_left, mask_right))
+        inputs = HostInputs(left, right, mask_left, mask_right)
         for side, given, planned in zip(SIDES, inputs.shapes, self._shapes):
             if given != planned:
                 raise UserError(f"{side}: shape {given}, and the plan has {planned}; make another plan")
