@@ -29,7 +29,8 @@ class CallerStreams {
   virtual int enter() { return 0; }
   virtual void leave(int /*before*/) {}
 
-  // Records one call of `compute(stream)` without running it. Allocates and waits.
+  // Records one call of `compute(stream)`. Runs it only if it cannot be recorded at first. Allocates
+  // and waits.
   virtual Enqueued record(const std::function<void(void*)>& compute);
   // Whether work in the stream is recorded into a graph.
   virtual bool captures(void* /*stream*/) { return false; }

@@ -58,25 +58,12 @@ class Cuda final : public CallerStreams {
   }
 
   Enqueued record(const std::function<void(void*)>& compute) override {
-    const cudaStream_t stream = own_[1].get();
-    // Threads of the caller may allocate meanwhile.
-    require_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording");
-    Enqueued found;
-    try {
-      compute(stream);
-    } catch (const std::exception& error) {
-      found.support = no(error.what());
-    }
-    cudaGraph_t recorded{};
-    const cudaError_t ended = cudaStreamEndCapture(stream, &recorded);
-    const CudaGraph graph(recorded);
-    if (found.support && ended != cudaSuccess) found.support = no(cudaGetErrorString(ended));
-    if (!found.support) {
-      cudaGetLastError();  // clears the error, or the check of the next launch would report it
-      return found;
-    }
-    found.cooperative = has_cooperative_kernel(graph.get());
-    return found;
+    const Enqueued found = recorded(compute);
+    if (found.support) return found;
+    // A library may allocate with its first call, which cannot be recorded.
+    compute(own_[1].get());
+    wait(own_[1].get());
+    return recorded(compute);
   }
 
   bool captures(void* stream) override {
@@ -97,6 +84,28 @@ class Cuda final : public CallerStreams {
   void wait_for_all() override { require_cuda(cudaDeviceSynchronize(), "device"); }
 
  private:
+  Enqueued recorded(const std::function<void(void*)>& compute) {
+    const cudaStream_t stream = own_[1].get();
+    // Threads of the caller may allocate meanwhile.
+    require_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording");
+    Enqueued found;
+    try {
+      compute(stream);
+    } catch (const std::exception& error) {
+      found.support = no(error.what());
+    }
+    cudaGraph_t nodes{};
+    const cudaError_t ended = cudaStreamEndCapture(stream, &nodes);
+    const CudaGraph graph(nodes);
+    if (found.support && ended != cudaSuccess) found.support = no(cudaGetErrorString(ended));
+    if (!found.support) {
+      cudaGetLastError();  // clears the error, or the check of the next launch would report it
+      return found;
+    }
+    found.cooperative = has_cooperative_kernel(graph.get());
+    return found;
+  }
+
   int index_;
   CudaEvent order_;
   std::array<CudaStream, 2> own_;  // of calls, and of recorded calls

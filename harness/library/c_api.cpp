@@ -188,7 +188,8 @@ int xcorr_open_device(const char* request, void** session, char* error,
 // Enqueues one call on the stream (cudaStream_t) and returns: it waits for nothing and allocates
 // nothing. Pointers are to memory of the device, and offsets are not read. One thread and one stream
 // at a time; the caller keeps arrays and session until the work has ended, and a session as long as
-// a graph that has recorded it.
+// a graph that has recorded it. A kernel of the caller that lets the next launch start early
+// (programmatic dependent launch) waits for its own previous launch before that.
 int xcorr_enqueue(void* session, const xcorr_arrays* arrays, void* stream, char* error,
                   std::size_t error_capacity) {
   return guarded(error, error_capacity, [&] {

@@ -53,6 +53,12 @@ Packing packing_of(const Problem& problem, Side side, Precision precision, const
           layout.strides};
 }
 
+// Elements from the first of the memory that a call reads in place to the last.
+Index span(const Packing& p, bool windows) {
+  if (!windows) return p.elements();
+  return (p.matrices - 1) * p.strides[0] + (p.shape.rows - 1) * p.strides[1] + p.shape.cols;
+}
+
 // Kernels number the elements of a window and those between its rows with 32 bits.
 void check_windows(const char* name, const Packing& p) {
   const Layout scalars = {p.to_double ? ElementType::float64 : ElementType::float32, {}, true};
@@ -126,14 +132,15 @@ DeviceSession::Input DeviceSession::make_input(Side side, const Layout& layout) 
   return input;
 }
 
-// Records a call that nobody runs: it shows whether a call can be enqueued, and loads the kernels,
-// for which CUDA may wait for the device. One memory stands for all arrays.
+// Records a call that nobody needs: it shows whether a call can be enqueued, and loads the kernels,
+// for which CUDA may wait for the device. One memory, of zeros, stands for all arrays.
 void DeviceSession::record(const Variant& variant) {
   const Problem& problem = request_.problem;
-  device_->synchronize();  // the plan has stored tables in its own stream, which later calls read
   const std::size_t most =
       std::max({bytes(problem.left_elements()), bytes(problem.right_elements()), result_bytes()});
   const Buffer memory = device_->allocate(most);
+  device_->fill(memory.get(), 0, most);
+  device_->synchronize();  // also for tables that the plan has stored in its own stream
   Call call;
   call.left = call.right = call.out = memory.get();
   if (masks_left(problem.fields.masks)) call.left_mask = static_cast<std::uint8_t*>(memory.get());

@@ -154,7 +154,7 @@ TEST_F(DeviceSessions, ACallOnlyComputesOnTheStreamOfTheCaller) {
 
 TEST_F(DeviceSessions, APlanIsCompleteBeforeItIsRecordedAndUsed) {
   open(kMatrix);
-  EXPECT_EQ(opened_, (Log{"allocated", "synchronized", "allocated", "computed on 3", "recorded"}));
+  EXPECT_EQ(opened_, (Log{"allocated", "allocated", "synchronized", "computed on 3", "recorded"}));
   EXPECT_EQ(current, 7);
 }
 
