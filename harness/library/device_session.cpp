@@ -136,8 +136,10 @@ DeviceSession::Input DeviceSession::make_input(Side side, const Layout& layout) 
 // for which CUDA may wait for the device. One memory, of zeros, stands for all arrays.
 void DeviceSession::record(const Variant& variant) {
   const Problem& problem = request_.problem;
-  const std::size_t most =
-      std::max({bytes(problem.left_elements()), bytes(problem.right_elements()), result_bytes()});
+  const bool windows = problem.fields.views == Views::windows;
+  const Index left = span(left_.packing, windows);
+  const Index right = problem.fields.same ? 0 : span(right_.packing, windows);
+  const std::size_t most = std::max(bytes(std::max(left, right)), result_bytes());
   const Buffer memory = device_->allocate(most);
   device_->fill(memory.get(), 0, most);
   device_->synchronize();  // also for tables that the plan has stored in its own stream
