@@ -448,5 +448,25 @@ def test_clones_compute_in_threads():
     assert not wrong
 
 
+def test_a_clone_takes_tensors(torch, counts):
+    left, right = sides(Tensor)
+    plan = xcorr.plan(left, right).clone()
+    out = plan(left, right)
+    counts()
+    assert plan(left, right, out) is out
+    assert counts() == {**NOTHING, "stream": 0} and len(torch.allocated) == 1
+    close(out.bits)
+    with pytest.raises(UserError, match=one_line("out: float32 (3, 4, 11)")):
+        plan(left, right, Tensor(out.bits[..., 0]))
+
+
+def test_a_tensor_that_is_negated_when_it_is_read_is_refused(torch):
+    left, right = sides(Tensor)
+    plan = xcorr.plan(left, right)
+    left.negated = True
+    with pytest.raises(UserError, match=one_line("left: a view that PyTorch negates when it is read")):
+        plan(left, right)
+
+
 def test_a_session_of_numpy_arrays_runs_beside():
     close(xcorr.correlate(LEFT, RIGHT))

@@ -63,7 +63,7 @@ class Tensor:
     """A tensor of the module that `fake_torch` makes. `bits`: the numbers; bfloat16 as its 16 bits."""
 
     def __init__(self, bits, dtype=None, device=0):
-        self.bits, self._device, self.used_by = bits, device, []
+        self.bits, self._device, self.used_by, self.negated = bits, device, [], False
         self.dtype = dtype or Dtype(bits.dtype.name)
         self.is_cuda = device is not None
 
@@ -78,6 +78,9 @@ class Tensor:
 
     def get_device(self):
         return self._device
+
+    def is_neg(self):
+        return self.negated
 
     def record_stream(self, stream):
         self.used_by.append(stream.cuda_stream)

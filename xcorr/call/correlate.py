@@ -94,7 +94,7 @@ def plan(
     options = _options(form, window, score, boundary, result, precision, variant, (mask_left, mask_right))
     arrays = (like_left, like_right, mask_left, mask_right)
     if kind_of(like_left) is not None:
-        return device.DevicePlan(options, device.like_of(arrays))
+        return device.plan(options, arrays)
     inputs = host.HostInputs(*arrays)
     return host.HostPlan(options, inputs.shapes, inputs.types)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from xcorr.call import chosen, producers
-from xcorr.call.foreign import JAX, TORCH, Foreign, read
+from xcorr.call.foreign import JAX, TORCH, Foreign, read, tensor_facts
 from xcorr.call.plan import Plan, check_masks
 from xcorr.call.question import EXACT_IN_FP32, SIDES, Options, Question, question_of
 from xcorr.errors import LibraryError, NotEnqueued, UserError
@@ -25,18 +26,18 @@ _MASK_TYPES = ("bool", "uint8")
 class DevicePlan(Plan):
     """A planned call on arrays of a GPU."""
 
-    def __init__(self, options: Options, like: Sequence[Foreign | None]) -> None:
+    def __init__(self, options: Options, like: Sequence[Kind | None]) -> None:
         """`like`: left, right, and the masks of both; None for what a call does not have."""
-        self.options = options
-        self._like = [None if one is None else _Kind(one) for one in like]
-        left = like[0]
+        self.options, self._like = options, tuple(like)
+        facts = [None if one is None else one.like for one in like]
+        left = facts[0]
         assert left is not None
-        self._kind, self._device, self._blocking = left.kind, left.device, JAX in [one and one.kind for one in like]
+        self._kind, self._device, self._blocking = left.kind, left.device, JAX in [one and one.kind for one in facts]
         self.device = f"cuda:{left.device}"
-        _check_kinds(like)
-        sides = [one.layout_of_side if one is not None else None for one in self._like[:2]]
-        self.question, self.variant, self.params, self._session = _opened(options, like, sides, self.device)
+        _check_kinds(facts)
+        self.question, self.variant, self.params, self._session = _opened(options, facts[:2], self.device)
         self._shape, self._type = result_words(self.question)
+        self._out: Kind | None = None  # that of the last result
         self._last: tuple[Any, int, int] | None = None  # result, its address, stream
 
     def __call__(
@@ -64,8 +65,6 @@ class DevicePlan(Plan):
             at.append(self._address(name, array, kind, stream, facts))
         if stream is None:
             stream = producers.default_stream(self._kind, self._device, facts)
-        like = self._like[0]
-        assert like is not None
         if out is None:
             first = read("left", left, stream)
             out = producers.allocate(first, self._shape, self._type, stream, named)
@@ -79,7 +78,7 @@ class DevicePlan(Plan):
         return out
 
     def _address(
-        self, name: str, array: Any, kind: _Kind | None, stream: int | None, facts: list[Foreign]
+        self, name: str, array: Any, kind: Kind | None, stream: int | None, facts: list[Foreign]
     ) -> int | None:
         """The address of an array, which must be as the plan's."""
         if kind is None:
@@ -98,6 +97,9 @@ class DevicePlan(Plan):
 
     def _out_address(self, out: Any) -> int:
         """The address of the result. UserError unless it is dense, of the type and shape of the result, and on the device."""
+        pointer = self._out.quickly(out) if self._out is not None else None
+        if pointer is not None:
+            return pointer
         one = read("out", out)
         if one.device != self._device:
             raise UserError(f"out: lies on cuda:{one.device}, and the plan is of {self.device}; give an array there")
@@ -105,6 +107,7 @@ class DevicePlan(Plan):
             raise UserError(f"out: {one.type} {one.shape}; give {self._type.name} {self._shape}")
         if not one.is_dense:
             raise UserError("out: its elements are not contiguous; give a dense array, as empty() makes it")
+        self._out = Kind(one)
         return one.pointer
 
     def check(self) -> None:
@@ -114,29 +117,24 @@ class DevicePlan(Plan):
         self._session.check(pointer, stream)
 
     def clone(self) -> DevicePlan:
-        return DevicePlan(self.options, [None if one is None else one.like for one in self._like])
+        return DevicePlan(self.options, self._like)
 
     def close(self) -> None:
         self._last = None
         self._session.close()
 
 
-class _Kind:
+class Kind:
     """What an array must have in common with the one that a plan was made for."""
 
     def __init__(self, like: Foreign) -> None:
-        owner = like.owner
-        self.like = Foreign(**{**like.__dict__, "owner": None})  # without the memory
-        self._class = type(owner)
-        self._facts = _torch_facts(owner) if like.kind == TORCH else None
-
-    @property
-    def layout_of_side(self) -> Layout:
-        return self.like.layout
+        self._class = type(like.owner)
+        self._facts = tensor_facts(like.owner) if like.kind == TORCH else None
+        self.like = replace(like, owner=None)  # without the memory
 
     def quickly(self, array: Any) -> int | None:
         """The address of a tensor of the same facts, in half a microsecond; None for others, which are read."""
-        if self._facts is not None and type(array) is self._class and _torch_facts(array) == self._facts:
+        if self._facts is not None and type(array) is self._class and tensor_facts(array) == self._facts:
             return int(array.data_ptr())
         return None
 
@@ -158,10 +156,6 @@ class _Kind:
             )
 
 
-def _torch_facts(tensor: Any) -> tuple[Any, ...]:
-    return tensor.dtype, tensor.shape, tensor.stride(), tensor.get_device()
-
-
 def _check_kinds(like: Sequence[Foreign | None]) -> None:
     """UserError for arrays of several devices, for types that no kernel converts, and for masks that are not dense bytes."""
     devices = {one.device for one in like if one is not None}
@@ -174,16 +168,16 @@ def _check_kinds(like: Sequence[Foreign | None]) -> None:
             )
 
 
-def _opened(
-    options: Options, like: Sequence[Foreign | None], sides: Sequence[Layout | None], device: str
-) -> tuple[Question, str, str, DeviceSession]:
+def _opened(options: Options, like: Sequence[Foreign | None], device: str) -> tuple[Question, str, str, DeviceSession]:
     """The question, the variant with its parameters, and a session for it. Strided arrays are read as windows where a variant
     does so, else copied by every call."""
-    shapes = tuple(one.shape if one is not None else None for one in like[:2])
-    types = tuple(one.type if one is not None else None for one in like[:2])
+    shapes = tuple(None if one is None else one.shape for one in like)
+    types = tuple(None if one is None else one.type for one in like)
     dense = question_of(options, shapes, types)
     _check_types(dense, like)
     questions = [dense]
+    # The question refuses shapes that have no layout.
+    sides = [None if one is None else one.layout for one in like]
     if _are_windows(dense, like, sides):
         questions.insert(0, question_of(options, shapes, types, views="windows"))
     refused: tuple[str, ...] = ()
@@ -229,10 +223,10 @@ def _check_types(question: Question, like: Sequence[Foreign | None]) -> None:
 
 def _are_windows(question: Question, like: Sequence[Foreign | None], sides: Sequence[Layout | None]) -> bool:
     """Whether both sides have whole rows of scalars at regular places, and one is not dense."""
-    if all(one is None or one.is_dense for one in like[:2]):
+    if all(one is None or one.is_dense for one in like):
         return False
     scalar = np.dtype(question.scalar).name
-    for one, layout in zip(like[:2], sides):
+    for one, layout in zip(like, sides):
         if one is None or layout is None:
             continue
         of_matrix, of_row, of_element = layout.strides
@@ -259,7 +253,7 @@ _lock = threading.Lock()
 def correlate(options: Options, arrays: Sequence[Any], out: Any, stream: Any) -> Any:
     """The result of one call, with the plan of an earlier call of the same kind in the same stream if it is kept. The least recently
     used plan is closed, which waits for the device."""
-    like = like_of(arrays)
+    like = _read(arrays)
     left = like[0]
     assert left is not None
     given = [one for one in like if one is not None]
@@ -269,13 +263,21 @@ def correlate(options: Options, arrays: Sequence[Any], out: Any, stream: Any) ->
     masks = {"mask_left": arrays[2], "mask_right": arrays[3]}
     with _lock:
         if key not in _plans:
-            _plans[key] = DevicePlan(options, like)
+            _plans[key] = DevicePlan(options, _kinds(like))
             while len(_plans) > KEPT_PLANS:
                 _plans.popitem(last=False)[1].close()
         _plans.move_to_end(key)
         return _plans[key](arrays[0], arrays[1], out, at if stream is not None else None, **masks)
 
 
-def like_of(arrays: Sequence[Any]) -> list[Foreign | None]:
-    """Left, right and masks as a plan takes them."""
+def plan(options: Options, arrays: Sequence[Any]) -> DevicePlan:
+    """A plan for arrays like these: left, right and masks."""
+    return DevicePlan(options, _kinds(_read(arrays)))
+
+
+def _read(arrays: Sequence[Any]) -> list[Foreign | None]:
     return [None if one is None else read(name, one) for name, one in zip((*SIDES, *_MASKS), arrays)]
+
+
+def _kinds(like: Sequence[Foreign | None]) -> list[Kind | None]:
+    return [None if one is None else Kind(one) for one in like]

@@ -97,6 +97,8 @@ def read(name: str, array: Any, stream: int | None = None) -> Foreign:
     if kind is None:
         raise UserError(f"{name}: {type(array).__name__} is no array on a GPU; move it there, or give all on the host")
     if kind == TORCH:
+        if array.is_neg():
+            raise UserError(f"{name}: a view that PyTorch negates when it is read; give .resolve_neg() of it")
         shape, strides = tuple(array.shape), tuple(array.stride())
         device, of_type = array.get_device(), str(array.dtype).partition(".")[2]
         return Foreign(kind, device, of_type, shape, strides, array.data_ptr(), array)
@@ -107,6 +109,11 @@ def read(name: str, array: Any, stream: int | None = None) -> Foreign:
     if kind in (JAX, DLPACK):
         return _from_dlpack(name, kind, array, stream)
     return _from_interface(name, kind, array)
+
+
+def tensor_facts(tensor: Any) -> tuple[Any, ...]:
+    """All of a tensor of PyTorch but its address, to compare with those of another."""
+    return tensor.dtype, tensor.shape, tensor.stride(), tensor.get_device(), tensor.is_neg()
 
 
 def _in_elements(name: str, strides: Any, size: int) -> tuple[int, ...]:
