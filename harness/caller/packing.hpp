@@ -38,10 +38,10 @@ void pack_on_host(const Packing& packing, const void* from, void* to);
 void pack_on_cuda(const Packing& packing, const void* from, void* to, void* stream);
 
 // The bits of a float16 and of a bfloat16.
-struct Half {
+struct Float16Bits {
   std::uint16_t bits;
 };
-struct Bfloat {
+struct Bfloat16Bits {
   std::uint16_t bits;
 };
 
@@ -49,10 +49,10 @@ template <typename From>
 constexpr float as_float(From value) {
   return static_cast<float>(value);
 }
-constexpr float as_float(Bfloat value) {
+constexpr float as_float(Bfloat16Bits value) {
   return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
 }
-constexpr float as_float(Half value) {
+constexpr float as_float(Float16Bits value) {
   // Exponent and fraction in the places of a float, whose bias is larger by 112.
   const std::uint32_t magnitude = (value.bits & 0x7fffu) << 13;
   const std::uint32_t sign = (value.bits & 0x8000u) << 16;
@@ -87,9 +87,9 @@ void with_element_type(ElementType type, F&& f) {
     case ElementType::int32:
       return f(std::int32_t{});
     case ElementType::float16:
-      return f(Half{});
+      return f(Float16Bits{});
     case ElementType::bfloat16:
-      return f(Bfloat{});
+      return f(Bfloat16Bits{});
     case ElementType::float32:
       return f(float{});
     case ElementType::float64:

@@ -46,7 +46,8 @@ void need_aligned(const char* name, const void* array) {
                   "arrays that are not aligned");
 }
 
-Packing packing_of(const Problem& problem, Side side, Precision precision, const Layout& layout) {
+Packing packing_of(const Problem& problem, Side side, Precision precision,
+                   const SideLayout& layout) {
   const bool left = side == Side::left;
   return {layout.type, scalar_bytes(precision) == sizeof(double),
           left ? problem.lefts : problem.rights, left ? problem.left : problem.right,
@@ -61,7 +62,7 @@ Index span(const Packing& p, bool windows) {
 
 // Kernels number the elements of a window and those between its rows with 32 bits.
 void check_windows(const char* name, const Packing& p) {
-  const Layout scalars = {p.to_double ? ElementType::float64 : ElementType::float32, {}, true};
+  const SideLayout scalars = {p.to_double ? ElementType::float64 : ElementType::float32, {}, true};
   constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
   const auto& [matrix, row, col] = p.strides;
   const bool in_rows = (p.shape.cols == 1 || col == 1) && row >= 1 && matrix >= 0;
@@ -74,14 +75,15 @@ void check_windows(const char* name, const Packing& p) {
 
 }  // namespace
 
-Layout dense_layout(const Problem& problem, Side side, Precision precision) {
+SideLayout dense_layout(const Problem& problem, Side side, Precision precision) {
   const Shape shape = side == Side::left ? problem.left : problem.right;
   const bool wide = scalar_bytes(precision) == sizeof(double);
   return {wide ? ElementType::float64 : ElementType::float32, {shape.size(), shape.cols, 1}, true};
 }
 
 DeviceSession::DeviceSession(const Variant& variant, PlanRequest request,
-                             const std::array<Layout, 2>& layouts, std::unique_ptr<Device> device)
+                             const std::array<SideLayout, 2>& layouts,
+                             std::unique_ptr<Device> device)
     : AnySession(variant, std::move(request), std::move(device)),
       streams_(device_->caller_streams()) {
   const Entered here(*streams_);
@@ -106,7 +108,7 @@ DeviceSession::~DeviceSession() {
   plan_.reset();
 }
 
-DeviceSession::Input DeviceSession::make_input(Side side, const Layout& layout) {
+DeviceSession::Input DeviceSession::make_input(Side side, const SideLayout& layout) {
   const Problem& problem = request_.problem;
   Input input;
   input.packing = packing_of(problem, side, request_.precision, layout);

@@ -14,14 +14,14 @@ namespace xcorr {
 // How the matrices of one side lie in memory. A side that is no dense array of scalars at multiples
 // of 16 bytes is made so by a kernel, in memory of the session. With field `views` windows it is
 // read in place.
-struct Layout {
+struct SideLayout {
   ElementType type = ElementType::float32;
   std::array<Index, 3> strides = {};  // elements between neighbouring matrices, rows and columns
   bool aligned = true;                // starts at a multiple of 16 bytes, as memory of CUDA does
 };
 
 // The dense layout of a side, in the scalar type of the precision.
-Layout dense_layout(const Problem& problem, Side side, Precision precision);
+SideLayout dense_layout(const Problem& problem, Side side, Precision precision);
 
 // The arrays of one call, in memory of the device.
 struct DeviceArrays {
@@ -43,8 +43,8 @@ class DeviceSession final : public AnySession {
  public:
   // Plans, and waits for what the plan has stored. UserError as for Session, for layouts that the
   // problem does not have, and NotEnqueued.
-  DeviceSession(const Variant& variant, PlanRequest request, const std::array<Layout, 2>& layouts,
-                std::unique_ptr<Device> device);
+  DeviceSession(const Variant& variant, PlanRequest request,
+                const std::array<SideLayout, 2>& layouts, std::unique_ptr<Device> device);
   // Waits for all work on the device: a call may still run.
   ~DeviceSession() override;
   // One thread at a time, and one stream at a time: all calls use one workspace. UserError for a
@@ -61,7 +61,7 @@ class DeviceSession final : public AnySession {
     Buffer offsets;  // field `views` windows
     View view = {};
   };
-  Input make_input(Side side, const Layout& layout);
+  Input make_input(Side side, const SideLayout& layout);
   void record(const Variant& variant);
   const void* read(const Input& input, const void* array, void* stream);
   void compute(Call call, void* stream);

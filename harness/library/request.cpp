@@ -141,10 +141,10 @@ ComputeRequest compute_of(Reader& reader) {
   return request;
 }
 
-Layout layout_of(Reader& reader, const ComputeRequest& request, Side side) {
+SideLayout layout_of(Reader& reader, const ComputeRequest& request, Side side) {
   const std::string name = side == Side::left ? "left_" : "right_";
   const std::string type = name + "type", strides = name + "strides", aligned = name + "aligned";
-  Layout layout = dense_layout(request.plan.problem, side, request.plan.precision);
+  SideLayout layout = dense_layout(request.plan.problem, side, request.plan.precision);
   if (reader.has(type.c_str())) layout.type = parse_element_type(type, reader.text(type.c_str()));
   if (reader.has(strides.c_str())) layout.strides = reader.strides(strides.c_str());
   layout.aligned = value_of(kAnswers, aligned, reader.text(aligned.c_str(), "yes"));

@@ -22,7 +22,7 @@ struct ComputeRequest {
 // The same for arrays of a device: how left and right lie there.
 struct DeviceRequest {
   ComputeRequest compute;
-  std::array<Layout, 2> layouts;
+  std::array<SideLayout, 2> layouts;
 };
 
 struct ReferenceRequest {

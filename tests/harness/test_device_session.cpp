@@ -118,14 +118,14 @@ class DeviceSessions : public testing::Test {
     current = 7;
     noted.clear();
   }
-  std::unique_ptr<DeviceSession> open(const std::string& problem,
-                                      const std::function<void(Layout&, Layout&)>& change = {},
-                                      Precision precision = Precision::fp32) {
+  std::unique_ptr<DeviceSession> open(
+      const std::string& problem, const std::function<void(SideLayout&, SideLayout&)>& change = {},
+      Precision precision = Precision::fp32) {
     PlanRequest request;
     request.problem = parse_problem(problem);
     request.precision = precision;
-    std::array<Layout, 2> layouts = {dense_layout(request.problem, Side::left, precision),
-                                     dense_layout(request.problem, Side::right, precision)};
+    std::array<SideLayout, 2> layouts = {dense_layout(request.problem, Side::left, precision),
+                                         dense_layout(request.problem, Side::right, precision)};
     if (change) change(layouts[0], layouts[1]);
     auto session =
         std::make_unique<DeviceSession>(copies(), request, layouts, std::make_unique<Card>());
@@ -178,36 +178,39 @@ TEST_F(DeviceSessions, AVariantThatCannotBeRecordedIsRefusedByName) {
 }
 
 TEST_F(DeviceSessions, AnotherTypeIsConvertedInMemoryOfTheSession) {
-  const auto session = open(kMatrix, [](Layout& left, Layout&) { left.type = ElementType::int16; });
+  const auto session =
+      open(kMatrix, [](SideLayout& left, SideLayout&) { left.type = ElementType::int16; });
   const std::int16_t left[] = {-1, 2, 300, -400, 5, 6};
   EXPECT_EQ(called(*session, left), (Log{"packed on 0", "computed on 0"}));
   EXPECT_EQ(out(), (std::vector<float>{9, 12, 310, -390, 15, 16}));
 }
 
 TEST_F(DeviceSessions, StridesAndAddressesThatKernelsDoNotTakeAreCopied) {
-  const auto turned = open(kMatrix, [](Layout& left, Layout&) { left.strides = {0, 1, 2}; });
+  const auto turned =
+      open(kMatrix, [](SideLayout& left, SideLayout&) { left.strides = {0, 1, 2}; });
   EXPECT_EQ(called(*turned, numbers_.left), (Log{"packed on 0", "computed on 0"}));
   EXPECT_EQ(out(), (std::vector<float>{11, 13, 15, 12, 14, 16}));
-  const auto moved = open(kMatrix, [](Layout& left, Layout&) { left.aligned = false; });
+  const auto moved = open(kMatrix, [](SideLayout& left, SideLayout&) { left.aligned = false; });
   EXPECT_EQ(called(*moved, numbers_.left + 1), (Log{"packed on 0", "computed on 0"}));
   EXPECT_EQ(out(), (std::vector<float>{12, 13, 14, 15, 16, 17}));
 }
 
 TEST_F(DeviceSessions, TheStrideOfAnAxisOfOneElementHasNoMeaning) {
-  const auto session = open(kMatrix, [](Layout& left, Layout&) { left.strides = {99, 3, 1}; });
+  const auto session =
+      open(kMatrix, [](SideLayout& left, SideLayout&) { left.strides = {99, 3, 1}; });
   EXPECT_EQ(called(*session, numbers_.left), Log{"computed on 0"});
 }
 
 TEST_F(DeviceSessions, WindowsAreReadInPlace) {
   const auto session =
       open("n-to-mn/1x3/1x3/2:2/sy:0..0,sx:0..2/views=windows",
-           [](Layout& left, Layout& right) { left.strides = right.strides = {5, 4, 1}; });
+           [](SideLayout& left, SideLayout& right) { left.strides = right.strides = {5, 4, 1}; });
   EXPECT_EQ(std::count(opened_.begin(), opened_.end(), "uploaded"), 2);
   EXPECT_EQ(called(*session, numbers_.left), Log{"computed on 0"});
   EXPECT_EQ(out(), (std::vector<float>{11, 12, 13, 16, 17, 18}));
   expect_says(user_error([&] {
                 open("one-to-one/2x3/2x3/1:1/full/views=windows",
-                     [](Layout& left, Layout&) { left.strides = {0, 3, 2}; });
+                     [](SideLayout& left, SideLayout&) { left.strides = {0, 3, 2}; });
               }),
               "views 'windows': the left strides or type are not those of windows");
 }
@@ -230,7 +233,8 @@ TEST_F(DeviceSessions, WithSameThereIsOneArray) {
 }
 
 TEST_F(DeviceSessions, RefusesBeforeAnythingIsEnqueued) {
-  const auto session = open(kMatrix, [](Layout& left, Layout&) { left.type = ElementType::int16; });
+  const auto session =
+      open(kMatrix, [](SideLayout& left, SideLayout&) { left.type = ElementType::int16; });
   const auto refused = [&](const DeviceArrays& arrays, const std::string& why) {
     noted.clear();
     expect_says(user_error([&] { session->enqueue(arrays, stream(0)); }), why);
@@ -245,7 +249,7 @@ TEST_F(DeviceSessions, RefusesBeforeAnythingIsEnqueued) {
 }
 
 TEST_F(DeviceSessions, RefusesTypesThatThePrecisionWouldRound) {
-  const auto wide = [](Layout& left, Layout&) { left.type = ElementType::int32; };
+  const auto wide = [](SideLayout& left, SideLayout&) { left.type = ElementType::int32; };
   EXPECT_EQ(user_error([&] { open(kMatrix, wide); }),
             "left: precision 'fp32' would round numbers of type int32; use precision fp64, or "
             "convert the array first");
@@ -291,7 +295,8 @@ TEST(Packing, ShortFloatsConvertExactly) {
                                std::max(exponent, 1) - bias - fraction_bits);
     };
     const double half = value(10, 15, 31), brain = value(7, 127, 255);
-    const double made_half = as_float(Half{number}), made_brain = as_float(Bfloat{number});
+    const double made_half = as_float(Float16Bits{number}),
+                 made_brain = as_float(Bfloat16Bits{number});
     ASSERT_TRUE(std::isnan(half) ? std::isnan(made_half) : made_half == half) << bits;
     ASSERT_TRUE(std::isnan(brain) ? std::isnan(made_brain) : made_brain == brain) << bits;
     ASSERT_EQ(std::signbit(made_half), std::signbit(sign)) << bits;

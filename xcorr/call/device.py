@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xcorr.call import chosen, producers
-from xcorr.call.foreign import JAX, TORCH, Foreign, read, tensor_facts
+from xcorr.call.foreign import CUPY, JAX, TORCH, Foreign, quick_facts, quick_pointer, read
 from xcorr.call.plan import Plan, check_masks
 from xcorr.call.question import EXACT_IN_FP32, SIDES, Options, Question, question_of
 from xcorr.errors import LibraryError, NotEnqueued, UserError
@@ -38,7 +38,8 @@ class DevicePlan(Plan):
         self.question, self.variant, self.params, self._session = _opened(options, facts[:2], self.device)
         self._shape, self._type = result_words(self.question)
         self._out: Kind | None = None  # that of the last result
-        self._last: tuple[Any, int, int] | None = None  # result, its address, stream
+        self._is_above = self.question.problem.fields.result_kind == "above"
+        self._last: tuple[Any, int, int] | None = None  # detections of the last call, address of its result, stream
 
     def __call__(
         self,
@@ -53,8 +54,8 @@ class DevicePlan(Plan):
         named = stream is not None
         if named:
             stream = producers.handle_of(stream)
-        elif self._kind == TORCH:
-            stream = producers.current_stream(TORCH, self._device)
+        elif self._kind in (TORCH, CUPY):
+            stream = producers.current_stream(self._kind, self._device)
         masks = (mask_left, mask_right)
         if mask_left is not None or mask_right is not None or self.options.masked:
             check_masks(self.options.masked, masks)
@@ -70,11 +71,11 @@ class DevicePlan(Plan):
             out = producers.allocate(first, self._shape, self._type, stream, named)
         pointer = self._out_address(out)
         self._session.enqueue(at[0] or 0, at[1], pointer, (at[2], at[3]), stream)
-        self._last = (out, pointer, stream)
+        self._last = (out if self._is_above else None, pointer, stream)
         if named and self._kind == TORCH and stream != producers.current_stream(TORCH, self._device):
             producers.keep_for(stream, TORCH, self._device, (*(one for one in given if one is not None), out))
         if self._blocking:
-            self._session.check(None if self.options.result.partition(":")[0] != "above" else pointer, stream)
+            self._session.check(pointer if self._is_above else None, stream)
         return out
 
     def _address(
@@ -129,18 +130,21 @@ class Kind:
 
     def __init__(self, like: Foreign) -> None:
         self._class = type(like.owner)
-        self._facts = tensor_facts(like.owner) if like.kind == TORCH else None
+        self._facts = quick_facts(like.kind, like.owner)
         self.like = replace(like, owner=None)  # without the memory
 
     def quickly(self, array: Any) -> int | None:
-        """The address of a tensor of the same facts, in half a microsecond; None for others, which are read."""
-        if self._facts is not None and type(array) is self._class and tensor_facts(array) == self._facts:
-            return int(array.data_ptr())
+        """The address of an array of PyTorch or CuPy with the same facts, in about a microsecond; None for others, which are read."""
+        kind = self.like.kind
+        if self._facts is not None and type(array) is self._class and quick_facts(kind, array) == self._facts:
+            return quick_pointer(kind, array)
         return None
 
     def check(self, name: str, one: Foreign) -> None:
         """UserError unless the array is as the one of the plan."""
         like = self.like
+        if (one.device, one.type, one.shape, one.strides) == (like.device, like.type, like.shape, like.strides):
+            return
         if one.device != like.device:
             raise UserError(
                 f"{name}: lies on cuda:{one.device}, and the plan is of cuda:{like.device}; give an array there"

@@ -111,9 +111,18 @@ def read(name: str, array: Any, stream: int | None = None) -> Foreign:
     return _from_interface(name, kind, array)
 
 
-def tensor_facts(tensor: Any) -> tuple[Any, ...]:
-    """All of a tensor of PyTorch but its address, to compare with those of another."""
-    return tensor.dtype, tensor.shape, tensor.stride(), tensor.get_device(), tensor.is_neg()
+def quick_facts(kind: str, array: Any) -> tuple[Any, ...] | None:
+    """All of an array of PyTorch or CuPy but its address, to compare with those of another; None for others."""
+    if kind == TORCH:
+        return array.dtype, array.shape, array.stride(), array.get_device(), array.is_neg()
+    if kind == CUPY:
+        return array.dtype, array.shape, array.strides, array.device.id
+    return None
+
+
+def quick_pointer(kind: str, array: Any) -> int:
+    """The address of an array that has `quick_facts`."""
+    return int(array.data_ptr() if kind == TORCH else array.data.ptr)
 
 
 def _in_elements(name: str, strides: Any, size: int) -> tuple[int, ...]:
