@@ -98,14 +98,14 @@ DeviceSession::DeviceSession(const Variant& variant, PlanRequest request,
 }
 
 DeviceSession::~DeviceSession() {
-  const Entered here(*streams_);
   try {
+    const Entered here(*streams_);
     streams_->wait_for_all();
+    const auto planning = hold_planner();
+    plan_.reset();
   } catch (const std::exception&) {
-    // A device that has failed runs nothing any more.
+    device_->lost();  // clears the error: a device that has failed runs nothing any more
   }
-  const auto planning = hold_planner();
-  plan_.reset();
 }
 
 DeviceSession::Input DeviceSession::make_input(Side side, const SideLayout& layout) {
