@@ -1,8 +1,11 @@
 """What xcorr.correlate and plans do with arrays of a device. XCORR_BUILD names a folder with the library of tests/host_card."""
 
+import contextlib
 import ctypes
 import gc
+import sys
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -466,6 +469,53 @@ def test_a_tensor_that_is_negated_when_it_is_read_is_refused(torch):
     left.negated = True
     with pytest.raises(UserError, match=one_line("left: a view that PyTorch negates when it is read")):
         plan(left, right)
+
+
+class JaxArray(Dlpack):
+    """An immutable array of JAX, which says when it is there."""
+
+    def block_until_ready(self):
+        return self
+
+    def devices(self):
+        return {"gpu:0"}
+
+
+def test_a_call_with_arrays_of_jax_waits_for_its_result(monkeypatch, counts):
+    monkeypatch.setattr(JaxArray, "__module__", "jaxlib.xla_extension")
+    jax = types.ModuleType("jax")
+    jax.numpy = types.SimpleNamespace(zeros=lambda shape, kind: JaxArray(aligned(shape, kind)))
+    jax.default_device = lambda one: contextlib.nullcontext(one)
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    left, right = sides(JaxArray)
+    plan = xcorr.plan(left, right)
+    counts()
+    made = plan(left, right)
+    assert isinstance(made, JaxArray)
+    assert counts() == {**NOTHING, "waits": 1, "stream": 1}
+    close(made.array)
+
+
+def test_arrays_of_numba(monkeypatch, counts):
+    cuda = types.ModuleType("numba.cuda")
+    cuda.device_array = lambda shape, kind: NumbaArray(aligned(shape, kind))
+    cuda.current_context = lambda: types.SimpleNamespace(device=types.SimpleNamespace(id=1))
+    monkeypatch.setitem(sys.modules, "numba.cuda", cuda)
+    left, right = sides(NumbaArray)
+    plan = xcorr.plan(left, right)
+    assert plan.device == "cuda:1"
+    made = plan(left, right, stream=Handle(ctypes.c_void_p(17)))
+    assert isinstance(made, NumbaArray) and counts()["stream"] == 17
+    close(made.array)
+
+
+class NumbaArray(Interface):
+    def __init__(self, array):
+        super().__init__(array)
+        self.device = None
+
+
+NumbaArray.__module__ = "numba.cuda.cudadrv.devicearray"
 
 
 def test_a_session_of_numpy_arrays_runs_beside():

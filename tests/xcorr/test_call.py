@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -258,6 +259,40 @@ def test_clones_compute_in_threads():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+class HostTensor:
+    """A tensor of PyTorch in memory of the host."""
+
+    is_cuda = False
+
+    def __init__(self, array, kind):
+        self.array, self.dtype = array, f"torch.{kind}"
+
+    def data_ptr(self):
+        raise AssertionError("read by numpy()")
+
+    def detach(self):
+        return self
+
+    def float(self):
+        return HostTensor((self.array.astype("u4") << 16).view("f4"), "float32")
+
+    def numpy(self):
+        assert self.dtype != "torch.bfloat16", "NumPy has no such type"
+        return self.array
+
+
+def test_tensors_of_the_host_give_tensors(monkeypatch):
+    torch = types.ModuleType("torch")
+    torch.from_numpy = lambda array: HostTensor(array, array.dtype.name)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(HostTensor, "__module__", "torch")
+    made = xcorr.correlate(HostTensor(LEFT, "float32"), HostTensor(RIGHT, "float32"))
+    assert isinstance(made, HostTensor)
+    close(made.array, stacked(LEFT, RIGHT))
+    bits = (np.array([[1.0, -2.0]], "f4").view("u4") >> 16).astype("u2")
+    close(xcorr.correlate(HostTensor(bits, "bfloat16"), [[3.0, 4.0]]).array, np.array([[-6.0, -5.0, 4.0]]))
 
 
 def test_importing_loads_no_package_that_takes_long():
