@@ -93,7 +93,7 @@ def test_no_folder_imports_a_later_one():
 
 def test_no_folder_of_xcorr_imports_a_later_one():
     """Modules beside the folders come first; `auto` and `__main__` are commands."""
-    order = ["", "native", "choice", "commands"]
+    order = ["", "native", "choice", "call", "commands"]
 
     def place(name: str) -> int:
         return order.index(name.split(".")[1] if name.count(".") > 1 else "")

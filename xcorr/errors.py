@@ -22,6 +22,10 @@ class LibraryError(Exception):
     """An error of the library or of its loading, in one line for the user."""
 
 
+class NotEnqueued(LibraryError):
+    """A variant that takes no arrays of a device; another one may."""
+
+
 def warn(message: str) -> None:
     """One line on stderr."""
     print(f"warning: {message}", file=sys.stderr)

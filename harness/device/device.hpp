@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "harness/caller/streams.hpp"
 #include "harness/truth/score_reference.hpp"
 #include "harness/variant.hpp"
 #include "harness/verdict/verdict.hpp"
@@ -91,6 +92,10 @@ class Device {
   // Makes this the current device of the calling thread, which may not have opened it.
   virtual void make_current() {}
   virtual void* stream() = 0;
+  // What a session for arrays of this device asks of it. This device is current.
+  virtual std::unique_ptr<CallerStreams> caller_streams() {
+    return std::make_unique<CallerStreams>();
+  }
   // Waits for the stream. After a fault it throws std::runtime_error with the message of the
   // device.
   virtual void synchronize() = 0;

@@ -173,6 +173,9 @@ class Cuda : public Device {
 
   void make_current() override { require_cuda(cudaSetDevice(index_), "device"); }
   void* stream() override { return stream_.get(); }
+  std::unique_ptr<CallerStreams> caller_streams() override {
+    return make_cuda_caller_streams(index_);
+  }
   void synchronize() override { require_cuda(cudaStreamSynchronize(stream_.get()), "device"); }
   bool lost() override {
     cudaGetLastError();  // clears the error, or the check of the next launch would report it

@@ -1,13 +1,14 @@
 // The C interface of libxcorr for other languages. A session computes one problem any number of
 // times on data of the caller. A function returns 0, or 1 with one line of text in `error`.
 // Functions that give JSON return 2 when the buffer is too small, and write the needed size into it
-// as decimal text.
+// as decimal text. xcorr_open_device returns 3 where another variant may take such arrays.
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "harness/library/catalogue.hpp"
+#include "harness/library/device_session.hpp"
 #include "harness/library/forks.hpp"
 #include "harness/library/request.hpp"
 #include "harness/library/session.hpp"
@@ -50,6 +51,9 @@ int guarded(char* error, std::size_t capacity, F&& steps) {
   try {
     const auto call = within_call();
     return steps();
+  } catch (const NotEnqueued& caught) {
+    put_message(caught.what(), error, capacity);
+    return 3;
   } catch (const std::bad_alloc&) {
     put_message("host memory: the system refused an allocation; use fewer or smaller matrices",
                 error, capacity);
@@ -160,6 +164,48 @@ int xcorr_compute_with(void* session, const xcorr_arrays* arrays, char* error,
                            {a.right_offsets, a.right_pitch},
                            a.left_elements,
                            a.right_elements});
+    return 0;
+  });
+}
+
+// Plans a request for arrays in the memory of its device (DeviceRequest of
+// harness/library/request.hpp) and leaves a handle in `session`, or null after an error.
+int xcorr_open_device(const char* request, void** session, char* error,
+                      std::size_t error_capacity) {
+  return guarded(error, error_capacity, [&] {
+    need(static_cast<const void*>(session), "session");
+    *session = nullptr;
+    const DeviceRequest asked = read_device(request);
+    const ComputeRequest& compute = asked.compute;
+    *session =
+        keep_session(std::make_unique<DeviceSession>(*compute.variant, compute.plan, asked.layouts,
+                                                     open_device(compute.device)),
+                     compute.device != "cpu");
+    return 0;
+  });
+}
+
+// Enqueues one call on the stream (cudaStream_t) and returns: it waits for nothing and allocates
+// nothing. Pointers are to memory of the device, and offsets are not read. One thread and one stream
+// at a time; the caller keeps arrays and session until the work has ended, and a session as long as
+// a graph that has recorded it. A kernel of the caller that lets the next launch start early
+// (programmatic dependent launch) waits for its own previous launch before that.
+int xcorr_enqueue(void* session, const xcorr_arrays* arrays, void* stream, char* error,
+                  std::size_t error_capacity) {
+  return guarded(error, error_capacity, [&] {
+    need(arrays, "arrays");
+    const xcorr_arrays& a = *arrays;
+    enqueue_with(session, {a.left, a.right, a.out, a.left_mask, a.right_mask}, stream);
+    return 0;
+  });
+}
+
+// Waits for the stream. An error where the device has failed, and where `out`, the result of a call
+// of this session, has more detections than the capacity of result `above`.
+int xcorr_check(void* session, const void* out, void* stream, char* error,
+                std::size_t error_capacity) {
+  return guarded(error, error_capacity, [&] {
+    check_with(session, out, stream);
     return 0;
   });
 }

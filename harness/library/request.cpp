@@ -16,6 +16,7 @@ using nlohmann::json;
 
 constexpr std::pair<Planning, std::string_view> kPlannings[] = {
     {Planning::once, "once"}, {Planning::measured, "measured"}, {Planning::kept, "kept"}};
+constexpr std::pair<bool, std::string_view> kAnswers[] = {{true, "yes"}, {false, "no"}};
 constexpr std::pair<bool, std::string_view> kMethods[] = {{false, "definition"}, {true, "fft"}};
 
 [[noreturn]] void refuse(const std::string& what) { throw UserError("request: " + what); }
@@ -65,6 +66,13 @@ class Reader {
       refuse(named(key, value) + "; give [rows, cols]");
     }
     return {whole(key, value[0]), whole(key, value[1])};
+  }
+  std::array<Index, 3> strides(const char* key) {
+    const json& value = at(key);
+    if (!value.is_array() || value.size() != 3) {
+      refuse(named(key, value) + "; give [matrix, row, column] in elements");
+    }
+    return {whole(key, value[0]), whole(key, value[1]), whole(key, value[2])};
   }
   bool has(const char* key) {
     known_.emplace_back(key);
@@ -116,6 +124,33 @@ Problem problem_of(Reader& reader) {
   return make_problem(form, left, right, lefts, rights, reader.text("window", "full"), fields);
 }
 
+// Members are set one by one: GCC 12 destroys members of an aggregate twice where a later
+// initialiser of its braces throws.
+ComputeRequest compute_of(Reader& reader) {
+  ComputeRequest request;
+  request.plan.problem = problem_of(reader);
+  const std::string variant = reader.text("variant"), params = reader.text("params", ""),
+                    precision = reader.text("precision", "fp32");
+  request.device = reader.text("device", "cpu");
+  const std::string planning = reader.text("planning", "once");
+  request.variant = &find_variant(variant);
+  request.plan.params = params.empty() ? grid_points(*request.variant).front()
+                                       : parse_params(*request.variant, params);
+  request.plan.precision = parse_precision(precision);
+  request.plan.planning = value_of(kPlannings, "planning", planning);
+  return request;
+}
+
+SideLayout layout_of(Reader& reader, const ComputeRequest& request, Side side) {
+  const std::string name = side == Side::left ? "left_" : "right_";
+  const std::string type = name + "type", strides = name + "strides", aligned = name + "aligned";
+  SideLayout layout = dense_layout(request.plan.problem, side, request.plan.precision);
+  if (reader.has(type.c_str())) layout.type = parse_element_type(type, reader.text(type.c_str()));
+  if (reader.has(strides.c_str())) layout.strides = reader.strides(strides.c_str());
+  layout.aligned = value_of(kAnswers, aligned, reader.text(aligned.c_str(), "yes"));
+  return layout;
+}
+
 }  // namespace
 
 Problem read_problem(const char* text) {
@@ -125,22 +160,20 @@ Problem read_problem(const char* text) {
   return problem;
 }
 
-// Members are set one by one: GCC 12 destroys members of an aggregate twice where a later
-// initialiser of its braces throws.
 ComputeRequest read_compute(const char* text) {
   Reader reader(text);
-  ComputeRequest request;
-  request.plan.problem = problem_of(reader);
-  const std::string variant = reader.text("variant"), params = reader.text("params", ""),
-                    precision = reader.text("precision", "fp32");
-  request.device = reader.text("device", "cpu");
-  const std::string planning = reader.text("planning", "once");
+  ComputeRequest request = compute_of(reader);
   reader.end();
-  request.variant = &find_variant(variant);
-  request.plan.params = params.empty() ? grid_points(*request.variant).front()
-                                       : parse_params(*request.variant, params);
-  request.plan.precision = parse_precision(precision);
-  request.plan.planning = value_of(kPlannings, "planning", planning);
+  return request;
+}
+
+DeviceRequest read_device(const char* text) {
+  Reader reader(text);
+  DeviceRequest request;
+  request.compute = compute_of(reader);
+  request.layouts[0] = layout_of(reader, request.compute, Side::left);
+  request.layouts[1] = layout_of(reader, request.compute, Side::right);
+  reader.end();
   return request;
 }
 

@@ -2,9 +2,11 @@
 // value of another type, a number with a fraction, a repeated key, and a null text.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 
+#include "harness/library/device_session.hpp"
 #include "harness/problem/problem.hpp"
 #include "harness/registry.hpp"
 
@@ -15,6 +17,12 @@ struct ComputeRequest {
   const Variant* variant = nullptr;
   PlanRequest plan = {};
   std::string device = "cpu";
+};
+
+// The same for arrays of a device: how left and right lie there.
+struct DeviceRequest {
+  ComputeRequest compute;
+  std::array<SideLayout, 2> layouts;
 };
 
 struct ReferenceRequest {
@@ -29,6 +37,10 @@ Problem read_problem(const char* text);
 // device ("cpu") and planning: "once"; "kept" where many calls share the plan; "measured" without
 // what is kept on disk.
 ComputeRequest read_compute(const char* text);
+// Further keys, all optional: left_type and right_type (`float32`, ...; the scalar type), left_strides
+// and right_strides ([matrix, row, column] in elements; dense), left_aligned and right_aligned
+// (`yes`, or `no` for arrays that do not start at a multiple of 16 bytes).
+DeviceRequest read_device(const char* text);
 // Further key: method, `definition` (default) or `fft`.
 ReferenceRequest read_reference(const char* text);
 

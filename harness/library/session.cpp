@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "harness/library/device_session.hpp"
 #include "harness/problem/error.hpp"
 #include "harness/problem/results.hpp"
 #include "harness/reduce/reduce.hpp"
@@ -69,6 +70,8 @@ void check_side(const Problem& problem, Side side, const Arrays& arrays, Backend
   }
 }
 
+}  // namespace
+
 void check_capacity(const Problem& problem, const void* out) {
   const Result& result = problem.fields.result;
   if (result.kind != ResultKind::above) return;
@@ -80,27 +83,21 @@ void check_capacity(const Problem& problem, const void* out) {
              "; use a larger capacity or threshold, or a least distance (above:t:c:d)");
 }
 
-}  // namespace
-
 Support supported(const Variant& variant, PlanRequest request, Device& device) {
   request.stream = device.stream();
   return device.runs(variant, request);
 }
 
-Session::Session(const Variant& variant, PlanRequest request, std::unique_ptr<Device> device)
+AnySession::AnySession(const Variant& variant, PlanRequest request, std::unique_ptr<Device> device)
     : device_(std::move(device)), request_(std::move(request)) {
   request_.stream = device_->stream();
   if (const Support support = device_->runs(variant, request_); !support) {
     refuse("variant", variant.id, "not supported: " + support.reason + "; --list names others");
   }
-  const Problem& problem = request_.problem;
+}
+
+void AnySession::plan(const Variant& variant, std::size_t data) {
   const std::size_t workspace = plan_workspace_bytes(variant, request_);
-  // A device that reads host memory uses the arrays of the caller. Other devices get copies.
-  const bool dense = problem.fields.views == Views::dense;
-  std::size_t data = device_->host_memory() ? 0 : result_bytes();
-  if (!device_->host_memory() && dense) {
-    data += bytes(problem.left_elements() + (problem.fields.same ? 0 : problem.right_elements()));
-  }
   if (workspace + data > device_->available_bytes()) {
     throw OutOfMemory("device memory: " + bytes_text(workspace + data) + " are needed, " +
                       bytes_text(device_->available_bytes()) +
@@ -108,35 +105,45 @@ Session::Session(const Variant& variant, PlanRequest request, std::unique_ptr<De
   }
   workspace_ = device_->allocate(std::max<std::size_t>(workspace, 1));
   request_.workspace = workspace_.get();
-  {
-    const auto planning = hold_planner();
-    plan_ = make_plan(variant, request_);
+  const auto planning = hold_planner();
+  plan_ = make_plan(variant, request_);
+}
+
+AnySession::~AnySession() {
+  const auto planning = hold_planner();
+  plan_.reset();
+}
+
+// Only CPU variants use the same planner as the reference.
+std::unique_lock<std::mutex> AnySession::hold_planner() const {
+  if (device_->backend() == Backend::cpu) return std::unique_lock(fftw_planner());
+  return {};
+}
+
+std::size_t AnySession::bytes(Index elements) const {
+  return static_cast<std::size_t>(elements) * scalar_bytes(request_.precision);
+}
+
+std::size_t AnySession::result_bytes() const {
+  return static_cast<std::size_t>(request_.problem.result_bytes(scalar_bytes(request_.precision)));
+}
+
+Session::Session(const Variant& variant, PlanRequest request, std::unique_ptr<Device> device)
+    : AnySession(variant, std::move(request), std::move(device)) {
+  const Problem& problem = request_.problem;
+  // A device that reads host memory uses the arrays of the caller. Other devices get copies.
+  const bool dense = problem.fields.views == Views::dense;
+  std::size_t data = device_->host_memory() ? 0 : result_bytes();
+  if (!device_->host_memory() && dense) {
+    data += bytes(problem.left_elements() + (problem.fields.same ? 0 : problem.right_elements()));
   }
+  plan(variant, data);
   if (device_->host_memory()) return;
   if (dense) {
     allocate(left_, bytes(problem.left_elements()));
     if (!problem.fields.same) allocate(right_, bytes(problem.right_elements()));
   }
   out_ = device_->allocate(result_bytes());
-}
-
-Session::~Session() {
-  const auto planning = hold_planner();
-  plan_.reset();
-}
-
-// Only CPU variants use the same planner as the reference.
-std::unique_lock<std::mutex> Session::hold_planner() const {
-  if (device_->backend() == Backend::cpu) return std::unique_lock(fftw_planner());
-  return {};
-}
-
-std::size_t Session::bytes(Index elements) const {
-  return static_cast<std::size_t>(elements) * scalar_bytes(request_.precision);
-}
-
-std::size_t Session::result_bytes() const {
-  return static_cast<std::size_t>(request_.problem.result_bytes(scalar_bytes(request_.precision)));
 }
 
 void Session::allocate(Copy& copy, std::size_t bytes) {
@@ -206,7 +213,7 @@ void Session::compute(const Arrays& arrays) {
 namespace {
 
 struct Kept {
-  std::unique_ptr<Session> session;
+  std::unique_ptr<AnySession> session;
   pid_t process;  // 0: also its children may use it
   std::mutex computing;
 };
@@ -236,9 +243,29 @@ std::shared_ptr<Kept> find(void* handle, bool take) {
 
 bool is_of_parent(const Kept& kept) { return kept.process != 0 && kept.process != getpid(); }
 
+// Calls f with the session while no other thread computes with it.
+template <typename S, typename F>
+void with_session(void* handle, const char* other_kind, F&& f) {
+  const std::shared_ptr<Kept> kept = find(handle, false);
+  if (is_of_parent(*kept)) {
+    throw UserError(
+        "session: was opened on a GPU before this process was forked; open another in a "
+        "process that the method spawn or forkserver of multiprocessing has started");
+  }
+  const std::lock_guard lock(kept->computing);
+  auto* const session = dynamic_cast<S*>(kept->session.get());
+  if (session == nullptr) throw UserError(std::string("session: ") + other_kind);
+  f(*session);
+}
+
+constexpr const char* kOfDevice =
+    "is for arrays of a device; call xcorr_enqueue, or open another one with xcorr_open";
+constexpr const char* kOfHost =
+    "is for arrays of the host; call xcorr_compute, or open another one with xcorr_open_device";
+
 }  // namespace
 
-void* keep_session(std::unique_ptr<Session> session, bool uses_cuda) {
+void* keep_session(std::unique_ptr<AnySession> session, bool uses_cuda) {
   const auto kept = std::make_shared<Kept>();
   kept->session = std::move(session);
   kept->process = uses_cuda ? getpid() : 0;
@@ -249,14 +276,17 @@ void* keep_session(std::unique_ptr<Session> session, bool uses_cuda) {
 }
 
 void compute_with(void* handle, const Arrays& arrays) {
-  const std::shared_ptr<Kept> kept = find(handle, false);
-  if (is_of_parent(*kept)) {
-    throw UserError(
-        "session: was opened on a GPU before this process was forked; open another in a "
-        "process that the method spawn or forkserver of multiprocessing has started");
-  }
-  const std::lock_guard lock(kept->computing);
-  kept->session->compute(arrays);
+  with_session<Session>(handle, kOfDevice, [&](Session& session) { session.compute(arrays); });
+}
+
+void enqueue_with(void* handle, const DeviceArrays& arrays, void* stream) {
+  with_session<DeviceSession>(handle, kOfHost,
+                              [&](DeviceSession& session) { session.enqueue(arrays, stream); });
+}
+
+void check_with(void* handle, const void* out, void* stream) {
+  with_session<DeviceSession>(handle, kOfHost,
+                              [&](DeviceSession& session) { session.check(out, stream); });
 }
 
 void close_session(void* handle) {

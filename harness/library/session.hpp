@@ -12,6 +12,8 @@
 
 namespace xcorr {
 
+struct DeviceArrays;
+
 // Whether the variant computes the request on the device. Plans and allocates nothing.
 Support supported(const Variant& variant, PlanRequest request, Device& device);
 
@@ -28,12 +30,33 @@ struct Arrays {
   Index left_elements = 0, right_elements = 0;
 };
 
-class Session {
+// A variant that is planned on a device, with its workspace. Session (host arrays) and DeviceSession
+// (arrays of the device) compute with it.
+class AnySession {
  public:
-  // Plans. Sets workspace and stream of the request. UserError where the variant does not support
-  // the request, OutOfMemory where the device lacks memory.
+  virtual ~AnySession();
+  AnySession(const AnySession&) = delete;
+  AnySession& operator=(const AnySession&) = delete;
+
+ protected:
+  // UserError where the variant does not support the request.
+  AnySession(const Variant& variant, PlanRequest request, std::unique_ptr<Device> device);
+  // Plans, and sets workspace and stream of the request. OutOfMemory where the device lacks memory
+  // for that and for `data` further bytes.
+  void plan(const Variant& variant, std::size_t data);
+  std::size_t bytes(Index elements) const;
+  std::size_t result_bytes() const;
+  std::unique_lock<std::mutex> hold_planner() const;
+
+  std::unique_ptr<Device> device_;  // first: the other members use it until they are destroyed
+  PlanRequest request_;
+  Buffer workspace_;
+  std::unique_ptr<Plan> plan_;
+};
+
+class Session final : public AnySession {
+ public:
   Session(const Variant& variant, PlanRequest request, std::unique_ptr<Device> device);
-  ~Session();
   // Only one thread may call at a time. UserError for missing masks or offsets, a view that leaves
   // its array, windows that span more than 2^31 - 1 elements on a GPU, and more detections of
   // result `above` than its capacity.
@@ -45,28 +68,28 @@ class Session {
     Buffer memory;
     std::size_t bytes = 0;
   };
-  std::size_t bytes(Index elements) const;
-  std::size_t result_bytes() const;
   void allocate(Copy& copy, std::size_t bytes);
   const void* uploaded(Copy& copy, const void* array, std::size_t bytes);
   Call call_of(const Arrays& arrays);
-  std::unique_lock<std::mutex> hold_planner() const;
 
-  std::unique_ptr<Device> device_;  // first: the other members use it until they are destroyed
-  PlanRequest request_;
-  Buffer workspace_;
   // Empty where the device reads host memory.
   Copy left_, right_, left_mask_, right_mask_, left_offsets_, right_offsets_;
   Buffer out_;
-  std::unique_ptr<Plan> plan_;
 };
+
+// UserError for more detections than the capacity of result `above`. `out` is host memory, of which
+// the header is read.
+void check_capacity(const Problem& problem, const void* out);
 
 // The sessions that callers of the C API have open. A handle is a number that is never used again, so
 // that a handle of a closed session, or of none, is refused with UserError.
 // `uses_cuda`: the session is of no use in a child of this process.
-void* keep_session(std::unique_ptr<Session> session, bool uses_cuda);
-// One thread at a time computes with a session. Other threads wait.
+void* keep_session(std::unique_ptr<AnySession> session, bool uses_cuda);
+// One thread at a time computes with a session. Other threads wait. UserError for a session of the
+// other kind.
 void compute_with(void* handle, const Arrays& arrays);
+void enqueue_with(void* handle, const DeviceArrays& arrays, void* stream);
+void check_with(void* handle, const void* out, void* stream);
 void close_session(void* handle);
 
 }  // namespace xcorr

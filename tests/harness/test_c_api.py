@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from built_library import built_library
 from c_api import COMPUTED, GIVE_JSON, GOOD, JSON_BYTES, PARAMETERS, Api, text_of
+from scipy import signal
 
 from xcorr.paths import build_directory
 
@@ -74,13 +75,13 @@ WRONG = [
 
 
 @pytest.mark.parametrize("request_, words", WRONG, ids=lambda one: str(one)[:40])
-@pytest.mark.parametrize("name", ["describe", "supports", "open", "reference"])
+@pytest.mark.parametrize("name", ["describe", "supports", "open", "open_device", "reference"])
 def test_a_wrong_request_is_refused_in_one_line(api, name, request_, words):
-    if name in ("supports", "open") and isinstance(request_, dict):
+    if name in ("supports", "open", "open_device") and isinstance(request_, dict):
         request_ = {**request_, "variant": "cpu_definition"}
     text = text_of(request_)
-    if name == "open":
-        answer, handle = api.open(text)
+    if name in ("open", "open_device"):
+        answer, handle = api.open(text, name)
         assert handle is None
     elif name == "reference":
         answer = api.call(name, text, *(array.ctypes.data for array in (np.zeros(1),) * 3))
@@ -132,16 +133,28 @@ def good_arguments(name, session, kept):
         "open": (text_of(COMPUTED), ctypes.addressof(handle)),
         "compute": (session, *(one.ctypes.data for one in (left, right, out))),
         "compute_with": (session, ctypes.addressof(struct)),
+        "open_device": (text_of(COMPUTED), ctypes.addressof(handle)),
+        "enqueue": (session, ctypes.addressof(struct), None),
+        "check": (session, None, None),
         "close": (session,),
         "reference": (text_of(GOOD), left_data, right_data, out_data),
         "reference_masked": (text_of(GOOD), left_data, right_data, None, None, out_data),
     }[name]
 
 
+@pytest.fixture
+def device_session(api):
+    """The CPU is a device too, whose memory the host reads."""
+    answer, handle = api.open(COMPUTED, "open_device")
+    assert answer.status == 0 and handle
+    yield handle
+    api.call("close", handle)
+
+
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_every_pointer_may_be_null(api, session, name):
+def test_every_pointer_may_be_null(api, session, device_session, name):
     kept = []
-    arguments = good_arguments(name, session, kept)
+    arguments = good_arguments(name, device_session if name in ("enqueue", "check") else session, kept)
     if name != "close":
         assert api.call(name, *arguments).status == 0
     for place, given in enumerate(arguments):
@@ -161,6 +174,48 @@ def test_a_null_array_is_named(api, session, name, missing):
     struct = (ctypes.c_void_p * 11)(*pointers)
     given = pointers if name == "compute" else [ctypes.addressof(struct)]
     refused(api.call(name, session, *given), ("left", "right", "out")[missing] + ": null")
+
+
+def test_arrays_of_a_device_and_of_the_host_have_sessions_of_their_own(api, session, device_session):
+    kept = []
+    refused(api.call("compute", *good_arguments("compute", device_session, kept)), "session: is for arrays of a device")
+    for name in ("enqueue", "check"):
+        refused(api.call(name, *good_arguments(name, session, kept)), "session: is for arrays of the host")
+
+
+def test_an_enqueued_call_reads_arrays_as_they_lie(api):
+    """Shorts of the left side, every second one, and a right side that starts anywhere."""
+    layout = {"left_type": "int16", "left_strides": [40, 10, 2], "right_aligned": "no"}
+    answer, handle = api.open({**COMPUTED, **layout}, "open_device")
+    assert answer.status == 0, answer.error
+    left, right, out = arrays()
+    shorts = np.arange(80, dtype="i2").reshape(2, 4, 10)
+    moved = np.zeros(right.size + 1, "f4")[1:].reshape(right.shape)
+    moved[...] = right
+    struct = (ctypes.c_void_p * 11)(*(one.ctypes.data for one in (shorts, moved, out)))
+    assert api.call("enqueue", handle, ctypes.addressof(struct), None).status == 0
+    pairs = [[signal.correlate2d(b, a[:, ::2].astype("f4")) for b in right] for a in shorts]
+    np.testing.assert_allclose(out.reshape(2, 3, 9, 9), pairs, rtol=1e-4, atol=1e-2)
+    assert api.call("close", handle).status == 0
+
+
+@pytest.mark.parametrize(
+    "layout, words",
+    [
+        ({"left_type": "complex64"}, "left_type 'complex64': unknown; use uint8, int8"),
+        ({"left_type": 4}, "left_type is 4; give a text"),
+        ({"right_type": "float64"}, "right: precision 'fp32' would round numbers of type float64"),
+        ({"left_strides": [20, 5]}, "left_strides is [20,5]; give [matrix, row, column] in elements"),
+        ({"left_strides": [20, 5, 0.5]}, "left_strides is 0.5; give a whole number"),
+        ({"left_aligned": "maybe"}, "left_aligned 'maybe': unknown; use yes or no"),
+        ({"left_pitch": 5}, '"left_pitch" is an unknown key'),
+    ],
+)
+def test_a_wrong_layout_is_refused_in_one_line(api, layout, words):
+    answer, handle = api.open({**COMPUTED, **layout}, "open_device")
+    assert handle is None
+    refused(answer, words)
+    assert api.open({**COMPUTED, **layout})[0].error.find("is an unknown key") > 0, "the host has no layouts"
 
 
 @pytest.mark.parametrize("name", GIVE_JSON)

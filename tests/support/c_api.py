@@ -16,6 +16,9 @@ PARAMETERS: dict[str, tuple[Any, ...]] = {
     "open": (TEXT, POINTER),
     "compute": (POINTER, POINTER, POINTER, POINTER),
     "compute_with": (POINTER, POINTER),
+    "open_device": (TEXT, POINTER),
+    "enqueue": (POINTER, POINTER, POINTER),
+    "check": (POINTER, POINTER, POINTER),
     "close": (POINTER,),
     "reference": (TEXT, POINTER, POINTER, POINTER),
     "reference_masked": (TEXT, *[POINTER] * 5),
@@ -58,10 +61,10 @@ class Api:
         """The status of a call that gives no room for an error."""
         return getattr(self._dll, "xcorr_" + name)(*arguments, None, 0)
 
-    def open(self, problem: Any) -> tuple[Answer, int | None]:
+    def open(self, problem: Any, name: str = "open") -> tuple[Answer, int | None]:
         """The answer and the handle."""
         handle = ctypes.c_void_p(12345)
-        answer = self.call("open", text_of(problem), ctypes.byref(handle))
+        answer = self.call(name, text_of(problem), ctypes.byref(handle))
         return answer, handle.value
 
 

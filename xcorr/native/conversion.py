@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from xcorr.fields import Fields
 from xcorr.native import moments
@@ -188,6 +187,8 @@ def _loss(
         lost = costs > COST * COST
         if not lost.any():
             continue
+        from scipy import ndimage  # takes most of the time of importing xcorr, and few calls get here
+
         largest = moments.inside(ndimage.maximum_filter(magnitude[rows], window, mode="nearest"), window)
         original = largest + (0.0 if middle is None else abs(float(middle)))
         lost &= squares > count * (roundings * original) ** 2

@@ -35,14 +35,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xcorr import results
-from xcorr.errors import LibraryError, nearest
+from xcorr.errors import LibraryError, NotEnqueued, nearest
 from xcorr.native.arrays import check_out, dense, mask_of, windows
 from xcorr.native.precisions import scalar_type
 from xcorr.paths import ROOT, build_directory
 from xcorr.problem import Problem
 
 _ERROR_CAPACITY = 4096
-_TOO_SMALL = 2
+_TOO_SMALL, _NOT_ENQUEUED = 2, 3  # statuses (harness/library/c_api.cpp)
 REPEATS = 100  # calls of one kind before FFTW times its ways to compute, which takes seconds and may shorten each call
 KEPT_SESSIONS = 4  # each holds a plan, its workspace and, on a GPU, inputs and output
 
@@ -238,6 +238,9 @@ class Library(_Locked):
                 "supports": (text, text, size),
                 "open": (text, ctypes.POINTER(pointer)),
                 "compute_with": (pointer, ctypes.POINTER(_Arrays)),
+                "open_device": (text, ctypes.POINTER(pointer)),
+                "enqueue": (pointer, ctypes.POINTER(_Arrays), pointer),
+                "check": (pointer, pointer, pointer),
                 "close": (pointer,),
                 "reference_masked": (text, *[pointer] * 5),
             }.items():
@@ -379,7 +382,8 @@ class Library(_Locked):
         status: int = self._functions[name](*arguments, message, _ERROR_CAPACITY)
         if status not in (0, _TOO_SMALL):
             text = " ".join(message.value.decode(errors="replace").split())
-            raise LibraryError(text or f"xcorr_{name} failed without a message")
+            kind = NotEnqueued if status == _NOT_ENQUEUED else LibraryError
+            raise kind(text or f"xcorr_{name} failed without a message")
         return status
 
     def _json(self, name: str, *arguments: bytes) -> Any:
