@@ -1,7 +1,4 @@
-// The C interface of libxcorr for other languages. A session computes one problem any number of
-// times on data of the caller. A function returns 0, or 1 with one line of text in `error`.
-// Functions that give JSON return 2 when the buffer is too small, and write the needed size into it
-// as decimal text.
+// The C interface of libxcorr for other languages; xcorr.h describes it.
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -11,6 +8,7 @@
 #include "harness/library/forks.hpp"
 #include "harness/library/request.hpp"
 #include "harness/library/session.hpp"
+#include "harness/library/xcorr.h"
 #include "harness/problem/error.hpp"
 #include "harness/truth/score_reference.hpp"
 
@@ -134,17 +132,6 @@ int xcorr_compute(void* session, const void* left, const void* right, void* out,
     return 0;
   });
 }
-
-// Arrays of a problem with masks or views, in host memory (struct Arrays in
-// harness/library/session.hpp). Members that the fields of the problem do not use may be null or 0.
-struct xcorr_arrays {
-  const void *left, *right;
-  void* out;
-  const std::uint8_t *left_mask, *right_mask;
-  const std::int64_t *left_offsets, *right_offsets;
-  std::int64_t left_pitch, right_pitch;
-  std::int64_t left_elements, right_elements;
-};
 
 int xcorr_compute_with(void* session, const xcorr_arrays* arrays, char* error,
                        std::size_t error_capacity) {
