@@ -2,7 +2,7 @@
 // no wisdom. A real transform in place has no plan (a null pointer): this project asks for none.
 #define POCKETFFT_NO_MULTITHREADING
 #define POCKETFFT_CACHE_SIZE 16  // lengths whose twiddle factors are kept
-#include "pocketfft_hdronly.h"
+#include <pocketfft_hdronly.h>
 
 #include <complex>
 #include <cstdlib>
@@ -95,9 +95,7 @@ struct Pocketfft {
   }
   static void destroy_plan(Plan plan) { delete reinterpret_cast<Layout*>(plan); }
 
-  static void* malloc(std::size_t bytes) {
-    return std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-  }
+  static void* malloc(std::size_t bytes) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); }
   static void free(void* memory) { std::free(memory); }
 
   static void forget_wisdom() {}

@@ -31,8 +31,8 @@ int xcorr_cpu_transforms(char* json, std::size_t capacity, char* error,
   // FFTW that is loaded at run time has no version before a first call.
   fftw_free(nullptr);
   fftwf_free(nullptr);
-  std::string text = std::string(R"({"single": ")") + fftwf_version + R"(", "double": ")" +
-                     fftw_version + R"("})";
+  std::string text =
+      std::string(R"({"single": ")") + fftwf_version + R"(", "double": ")" + fftw_version + R"("})";
   const bool fits = text.size() < capacity;
   if (!fits) text = std::to_string(text.size() + 1);
   if (text.size() < capacity) std::memcpy(json, text.c_str(), text.size() + 1);

@@ -27,8 +27,8 @@
        window         "full" (default), "valid" or "sy:a..b,sx:c..d"
    and the fields boundary, score, masks, result, same and views of docs/design.md, each with a
    default. A computation also has
-       variant        an id of xcorr_list, such as "cpu_fft"
-       params         a point of the variant, such as "threads=all"; default: its first point
+       variant        an id of xcorr_list
+       params         a point of the variant; default: its first point
        precision      "fp32" (default), "fp64" or another one of the variant
        device         "cpu" (default), "cuda" or "cuda:1"
        planning       "once" (default): quickly; "measured": FFTW times its ways to compute, which
@@ -91,10 +91,10 @@ int xcorr_compute(void* session, const void* left, const void* right, void* out,
 typedef struct xcorr_arrays {
   const void *left, *right;
   void* out;
-  const uint8_t *left_mask, *right_mask;         /* a byte a pixel, 0 or 1 */
-  const int64_t *left_offsets, *right_offsets;   /* first element of each window of a frame */
-  int64_t left_pitch, right_pitch;               /* elements between two rows of a frame */
-  int64_t left_elements, right_elements;         /* elements of the whole frame */
+  const uint8_t *left_mask, *right_mask;       /* a byte a pixel, 0 or 1 */
+  const int64_t *left_offsets, *right_offsets; /* first element of each window of a frame */
+  int64_t left_pitch, right_pitch;             /* elements between two rows of a frame */
+  int64_t left_elements, right_elements;       /* elements of the whole frame */
 } xcorr_arrays;
 
 /* As xcorr_compute. */

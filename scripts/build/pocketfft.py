@@ -32,7 +32,9 @@ def in_package() -> Path | None:
         found = header_in(Path(place) / BELOW)
         if found:
             if hashlib.sha256(found.read_bytes()).hexdigest() != KNOWN:
-                sys.exit(f"error: {found}: its checksum is not the known one; install mlx-cpu as pyproject.toml names it")
+                sys.exit(
+                    f"error: {found}: its checksum is not the known one; install mlx-cpu as pyproject.toml names it"
+                )
             return found
     return None
 
@@ -46,7 +48,9 @@ def header(folder: str) -> Path:
         return found
     found = next(filter(None, map(header_in, map(Path, FOLDERS))), None) or in_package()
     if found is None:
-        sys.exit("error: pocketfft: no header is found; pip install the mlx-cpu of pyproject.toml, or set -Dpocketfft=FOLDER")
+        sys.exit(
+            "error: pocketfft: no header is found; pip install the mlx-cpu of pyproject.toml, or set -Dpocketfft=FOLDER"
+        )
     return found
 
 

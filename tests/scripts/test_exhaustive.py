@@ -6,7 +6,7 @@ import shutil
 import pytest
 from stub_tree import StubTree, one_error
 
-EXTENDED = ["fuzz", "thread_sanitizer", "clang_tidy", "host_symbols"]
+EXTENDED = ["fuzz", "thread_sanitizer", "clang_tidy", "host_symbols", "wheels"]
 STEPS = [
     *EXTENDED,
     "random_problems",
