@@ -25,8 +25,8 @@
        left, right    [rows, cols] of one matrix
        lefts, rights  the number of left matrices and of right matrices
        window         "full" (default), "valid" or "sy:a..b,sx:c..d"
-   and the fields boundary, score, masks, result, same and views of docs/design.md, each with a
-   default. A computation also has
+   and the fields boundary, score, masks, result, same and views, each with a default
+   (docs/design.md, Fields of a problem). A computation also has
        variant        an id of xcorr_list
        params         a point of the variant; default: its first point
        precision      "fp32" (default), "fp64" or another one of the variant
