@@ -15,7 +15,7 @@ The plan of a call is kept for the next call with the same problem, variant and 
 call REPEATS + 1 of a kind plans as `session` does, which may change the last bits of an FFT's outputs.
 
 A forked process may use the library on the CPU, unless another thread computed during the fork. CUDA does not work in a child
-of a process that has used CUDA. Such calls raise a LibraryError. harness/library/c_api.cpp defines the C API.
+of a process that has used CUDA. Such calls raise a LibraryError. harness/library/xcorr.h describes the C API.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _Locked:
 
 
 class _Arrays(ctypes.Structure):
-    """struct xcorr_arrays of harness/library/c_api.cpp."""
+    """struct xcorr_arrays of harness/library/xcorr.h."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("left", "right", "out", "left_mask", "right_mask")),
