@@ -76,7 +76,8 @@ for kind in "${wanted[@]}"; do
     die "$kind wheel: its tag cannot be set: $(first_error rror "$log"); full log: $log"
   auditwheel repair --exclude 'libcu*' --exclude 'libnv*' --wheel-dir "$work/$kind-repaired" "$work/$kind"/*.whl >>"$log" 2>&1 ||
     die "$kind wheel: auditwheel refuses it: $(first_error rror "$log"); full log: $log"
-  mv "$work/$kind-repaired"/*.whl "$out/" 2>>"$log" ||
-    die "$kind wheel: it cannot be moved to $out: $(first_error rror "$log"); full log: $log"
-  sed -n 's/^Fixed-up wheel written to .*\//[wheels] written: /p' "$log"
+  made=("$work/$kind-repaired"/*.whl)
+  bytes=$(stat -c %s "${made[0]}") && mv "${made[0]}" "$out/" 2>>"$log" ||
+    die "$kind wheel: it cannot be moved to $out; name a folder that can be written"
+  echo "[wheels] $out/${made[0]##*/}: $(((bytes + 512) / 1024)) KiB"
 done
