@@ -77,7 +77,7 @@ for kind in "${wanted[@]}"; do
   auditwheel repair --exclude 'libcu*' --exclude 'libnv*' --wheel-dir "$work/$kind-repaired" "$work/$kind"/*.whl >>"$log" 2>&1 ||
     die "$kind wheel: auditwheel refuses it: $(first_error rror "$log"); full log: $log"
   made=("$work/$kind-repaired"/*.whl)
-  bytes=$(stat -c %s "${made[0]}") && mv "${made[0]}" "$out/" 2>>"$log" ||
-    die "$kind wheel: it cannot be moved to $out; name a folder that can be written"
+  bytes=$(stat -c %s "${made[0]}") || die "$kind wheel: auditwheel wrote none; full log: $log"
+  mv "${made[0]}" "$out/" 2>>"$log" || die "$kind wheel: it cannot be moved to $out; name a folder that can be written"
   echo "[wheels] $out/${made[0]##*/}: $(((bytes + 512) / 1024)) KiB"
 done
