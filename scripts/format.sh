@@ -38,7 +38,7 @@ for file in "${files[@]}"; do
   [[ -f $file ]] || continue # removed, not yet committed
   case $file in
     scripts/templates/*) ;; # words of theirs, such as @ID@, are no C++ yet
-    *.cpp | *.hpp | *.h | *.cu | *.cuh) cxx+=("$file") ;;
+    *.c | *.cpp | *.hpp | *.h | *.cu | *.cuh) cxx+=("$file") ;;
     *.py) python+=("$file") ;;
   esac
 done

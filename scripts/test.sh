@@ -12,6 +12,7 @@
 #                     thread_sanitizer         threads through the C API, built once more under the thread sanitizer
 #                     clang_tidy               what clang-tidy finds in harness/ and the CPU variants
 #                     host_symbols             the library and the CPU variants define each name once
+#                     wheels                   the CPU wheel is built, and each Python found here computes with it
 #   --exhaustive    after these the steps that take hours:
 #                     random_problems          2,000 random problems on the CPU
 #                     random_properties        1,000 random problems, judged by linearity, shift, swap, window and symmetry
@@ -31,7 +32,7 @@ scripts=$(dirname "${BASH_SOURCE[0]}")
 source "$scripts/env.sh"
 
 # A new step: its function step_NAME below, its name here, its line in the help above.
-extended_steps=(fuzz thread_sanitizer clang_tidy host_symbols)
+extended_steps=(fuzz thread_sanitizer clang_tidy host_symbols wheels)
 all_steps=("${extended_steps[@]}" random_problems random_properties random_problems_on_gpu compile_time_points mutants architectures one_definition peers)
 
 # Runs in a subshell without set -e: commands of a step are joined by &&, so that the first failure is its exit code.
@@ -54,6 +55,8 @@ step_thread_sanitizer() {
 step_clang_tidy() { "$scripts/format.sh" --tidy; }
 
 step_host_symbols() { run_python -m pytest -m exhaustive tests/test_one_definition.py -k host_code; }
+
+step_wheels() { run_python -m pytest -m exhaustive tests/scripts/test_wheels.py; }
 
 step_random_problems() {
   "$XCORR_BUILD/tests/conformance/conformance" --device cpu --random 2000 --seed "$seed"

@@ -30,7 +30,8 @@ def environment(root: Path, sets: dict[str, list[dict[str, Any]]]) -> dict[str, 
 def packages(root: Path) -> dict[str, str | None]:
     """Versions of the packages of pyproject.toml; None for one that this interpreter lacks."""
     found: dict[str, str | None] = {}
-    for requirement in load_toml(root / "pyproject.toml")["project"]["dependencies"]:
+    project = load_toml(root / "pyproject.toml")["project"]
+    for requirement in project["dependencies"] + project["optional-dependencies"]["measure"]:
         name = re.split(r"[^A-Za-z0-9_-]", requirement, maxsplit=1)[0]
         try:
             found[name] = version(name)

@@ -1,7 +1,4 @@
-// The C interface of libxcorr for other languages. A session computes one problem any number of
-// times on data of the caller. A function returns 0, or 1 with one line of text in `error`.
-// Functions that give JSON return 2 when the buffer is too small, and write the needed size into it
-// as decimal text. xcorr_open_device returns 3 where another variant may take such arrays.
+// The C interface of libxcorr for other languages; xcorr.h describes it.
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -12,6 +9,7 @@
 #include "harness/library/forks.hpp"
 #include "harness/library/request.hpp"
 #include "harness/library/session.hpp"
+#include "harness/library/xcorr.h"
 #include "harness/problem/error.hpp"
 #include "harness/truth/score_reference.hpp"
 
@@ -104,8 +102,6 @@ int xcorr_describe(const char* request, char* json, std::size_t capacity, char* 
   });
 }
 
-// Gives {"reason": TEXT}, an empty text where the variant computes the request on the device. Plans
-// nothing.
 int xcorr_supports(const char* request, char* json, std::size_t capacity, char* error,
                    std::size_t error_capacity) {
   return guarded(error, error_capacity, [&] {
@@ -117,8 +113,6 @@ int xcorr_supports(const char* request, char* json, std::size_t capacity, char* 
   });
 }
 
-// Plans a request and leaves a handle in `session`, or null after an error. xcorr_compute uses it
-// any number of times, xcorr_close destroys it. A handle that is not open is an error.
 int xcorr_open(const char* request, void** session, char* error, std::size_t error_capacity) {
   return guarded(error, error_capacity, [&] {
     need(static_cast<const void*>(session), "session");
@@ -139,17 +133,6 @@ int xcorr_compute(void* session, const void* left, const void* right, void* out,
   });
 }
 
-// Arrays of a problem with masks or views, in host memory (struct Arrays in
-// harness/library/session.hpp). Members that the fields of the problem do not use may be null or 0.
-struct xcorr_arrays {
-  const void *left, *right;
-  void* out;
-  const std::uint8_t *left_mask, *right_mask;
-  const std::int64_t *left_offsets, *right_offsets;
-  std::int64_t left_pitch, right_pitch;
-  std::int64_t left_elements, right_elements;
-};
-
 int xcorr_compute_with(void* session, const xcorr_arrays* arrays, char* error,
                        std::size_t error_capacity) {
   return guarded(error, error_capacity, [&] {
@@ -168,8 +151,6 @@ int xcorr_compute_with(void* session, const xcorr_arrays* arrays, char* error,
   });
 }
 
-// Plans a request for arrays in the memory of its device (DeviceRequest of
-// harness/library/request.hpp) and leaves a handle in `session`, or null after an error.
 int xcorr_open_device(const char* request, void** session, char* error,
                       std::size_t error_capacity) {
   return guarded(error, error_capacity, [&] {
@@ -185,11 +166,6 @@ int xcorr_open_device(const char* request, void** session, char* error,
   });
 }
 
-// Enqueues one call on the stream (cudaStream_t) and returns: it waits for nothing and allocates
-// nothing. Pointers are to memory of the device, and offsets are not read. One thread and one stream
-// at a time; the caller keeps arrays and session until the work has ended, and a session as long as
-// a graph that has recorded it. A kernel of the caller that lets the next launch start early
-// (programmatic dependent launch) waits for its own previous launch before that.
 int xcorr_enqueue(void* session, const xcorr_arrays* arrays, void* stream, char* error,
                   std::size_t error_capacity) {
   return guarded(error, error_capacity, [&] {
@@ -200,8 +176,6 @@ int xcorr_enqueue(void* session, const xcorr_arrays* arrays, void* stream, char*
   });
 }
 
-// Waits for the stream. An error where the device has failed, and where `out`, the result of a call
-// of this session, has more detections than the capacity of result `above`.
 int xcorr_check(void* session, const void* out, void* stream, char* error,
                 std::size_t error_capacity) {
   return guarded(error, error_capacity, [&] {

@@ -6,7 +6,8 @@ Standard library only and Python 3.10 without a TOML reader is enough: it runs b
   python_packages.py missing [--no-tests]   one requirement a line; exit 1 if there is any
   python_packages.py list [--no-tests]      every requirement that applies to this interpreter
   python_packages.py debian [--no-tests]    the same as Debian and Ubuntu package names
-  python_packages.py format | tidy | archive   the formatters, clang-tidy or what writes archives, with exact versions
+  python_packages.py format | tidy | archive | wheels   the formatters, clang-tidy, what writes archives or makes wheels,
+                                            with exact versions
 Example: scripts/build/python_packages.py missing
 """
 
@@ -31,11 +32,11 @@ def requirements(with_tests: bool) -> list[tuple[str, str]]:
     """(distribution name, lower bound) of what this interpreter needs."""
     found, section = [], ""
     for line in PYPROJECT.read_text(encoding="utf-8").splitlines():
-        if header := re.match(r"(dependencies|test) = \[$", line):
+        if header := re.match(r"(dependencies|measure|test) = \[$", line):
             section = header[1]
         elif line == "]":
             section = ""
-        elif section == "dependencies" or (section == "test" and with_tests):
+        elif section in ("dependencies", "measure") or (section == "test" and with_tests):
             match = REQUIREMENT.match(line)
             if match is None:
                 sys.exit(f"error: pyproject.toml: not one requirement a line: {line.strip()}")
@@ -62,7 +63,7 @@ def satisfied(name: str, bound: str) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    if arguments in (["format"], ["tidy"], ["archive"]):
+    if arguments in (["format"], ["tidy"], ["archive"], ["wheels"]):
         print("\n".join(pinned(arguments[0])))
         return 0
     options = {"missing", "list", "debian", "--no-tests"}

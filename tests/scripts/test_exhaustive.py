@@ -6,7 +6,7 @@ import shutil
 import pytest
 from stub_tree import StubTree, one_error
 
-EXTENDED = ["fuzz", "thread_sanitizer", "clang_tidy", "host_symbols"]
+EXTENDED = ["fuzz", "thread_sanitizer", "clang_tidy", "host_symbols", "wheels"]
 STEPS = [
     *EXTENDED,
     "random_problems",
@@ -61,6 +61,7 @@ def test_every_step_runs_after_the_usual_tests(logged):
         f"meson test -C {logged.build} --no-rebuild --print-errorlogs --suite thread_sanitizer",
         "format.sh --tidy",
         "python -m pytest -m exhaustive tests/test_one_definition.py -k host_code",
+        "python -m pytest -m exhaustive tests/scripts/test_wheels.py",
         "conformance --device cpu --random 2000 --seed 7",
         "conformance --device cpu --properties 1000 --seed 7",
         "conformance --device cuda --random 100000 --seed 7",
@@ -79,12 +80,13 @@ def test_the_second_tier_is_the_usual_tests_and_its_steps(logged):
     done = logged.call("scripts/test.sh", "--extended")
     assert done.returncode == 0, done.stderr
     assert ends(done.stdout) == dict.fromkeys([*USUAL, *EXTENDED], "passed")
-    assert "[extended 1/4] fuzz\n" in done.stdout
-    assert calls(logged).splitlines()[-4:] == [
+    assert "[extended 1/5] fuzz\n" in done.stdout
+    assert calls(logged).splitlines()[-5:] == [
         "python -m pytest -m exhaustive tests/fuzz",
         f"meson test -C {logged.build} --no-rebuild --print-errorlogs --suite thread_sanitizer",
         "format.sh --tidy",
         "python -m pytest -m exhaustive tests/test_one_definition.py -k host_code",
+        "python -m pytest -m exhaustive tests/scripts/test_wheels.py",
     ]
 
 
@@ -110,6 +112,7 @@ def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
         "architectures": ("build.sh", logged.root / "scripts", "--gpu-arch"),
         "one_definition": ("python", logged.bin, "-k kernels"),
         "host_symbols": ("python", logged.bin, "-k host_code"),
+        "wheels": ("python", logged.bin, "test_wheels"),
         "peers": ("python", logged.bin, "test_piv_vs_openpiv"),
     }
     name, folder, word = broken[bad]

@@ -23,6 +23,7 @@ CALLS = {
     "scripts/test.sh": [["--exhaustive"]],
     "scripts/test_debootstrap.sh": [["--base", "new.tar"], ["--only", "reproduce"]],
     "scripts/try": [["my_variant"]],
+    "scripts/wheels.sh": [["--out", "dist", "cpu"]],
     "scripts/xcorr": [["--help"]],
 }
 TOOLS = (
@@ -52,6 +53,12 @@ def prepared(tree: StubTree, script: str) -> StubTree:
         tree.stub("git", "echo a.py; echo a.cpp")
         for name in ("a.py", "a.cpp"):
             (tree.root / name).touch()
+    if script == "scripts/wheels.sh":
+        tools = tree.root / ".cache/wheels-/bin"
+        tools.mkdir(parents=True)
+        tree.stub("python", "", tools)
+        tree.stub("wheel", "", tools)
+        tree.stub("auditwheel", 'while [ "$1" != --wheel-dir ]; do shift; done; mkdir -p "$2"; touch "$2/a.whl"', tools)
     state = tree.root / "results/slurm/41"
     state.mkdir(parents=True)
     for number in range(1, 5):

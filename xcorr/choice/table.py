@@ -5,6 +5,8 @@ precision and form, and `rows`, a stamp of its source files. Files:
 
     results/auto_table.json                          shipped: points of published sets that are fastest somewhere
     results/{published,local}/<key>/auto_table.json  every point of the set
+
+In an installed package `results` is a folder of the package, and local sets lie in the user's data folder (xcorr/paths.py).
 """
 
 import hashlib
@@ -17,7 +19,7 @@ from typing import Any
 
 from xcorr.errors import UserError
 from xcorr.files import load_json
-from xcorr.paths import RESULTS
+from xcorr.paths import RESULTS, set_folder
 from xcorr.problem import Problem
 
 NAME = "auto_table.json"
@@ -153,7 +155,7 @@ def sources(machine: Mapping[str, Any], device: str, precision: str, results: Pa
     own: dict[str, dict[Problem, dict[Point, float]]] = {}
     kinds = []
     for kind in KINDS:
-        path = results / kind / key / NAME
+        path = set_folder(results, kind, key) / NAME
         for one in read(path):
             if one["machine_key"] != key:
                 wrong = f"times of machine {one['machine_key']}, not of {key}"
@@ -173,7 +175,7 @@ def sources(machine: Mapping[str, Any], device: str, precision: str, results: Pa
 def outdated(key: str, results: Path) -> str:
     """Words about rows of this machine that its table lacks, with the command that adds them; else ""."""
     for kind in reversed(KINDS):
-        folder = results / kind / key
+        folder = set_folder(results, kind, key)
         rows = stamp(folder)
         if rows and rows not in [one.get("rows") for one in read(folder / NAME)]:
             return f"{kind} rows of this machine have changed since {NAME} was made: {_way_out(folder)}"

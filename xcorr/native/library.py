@@ -15,7 +15,7 @@ The plan of a call is kept for the next call with the same problem, variant and 
 call REPEATS + 1 of a kind plans as `session` does, which may change the last bits of an FFT's outputs.
 
 A forked process may use the library on the CPU, unless another thread computed during the fork. CUDA does not work in a child
-of a process that has used CUDA. Such calls raise a LibraryError. harness/library/c_api.cpp defines the C API.
+of a process that has used CUDA. Such calls raise a LibraryError. harness/library/xcorr.h describes the C API.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from xcorr import results
 from xcorr.errors import LibraryError, NotEnqueued, nearest
 from xcorr.native.arrays import check_out, dense, mask_of, windows
 from xcorr.native.precisions import scalar_type
-from xcorr.paths import ROOT, build_directory
+from xcorr.paths import INSTALLED, ROOT, build_directory
 from xcorr.problem import Problem
 
 _ERROR_CAPACITY = 4096
@@ -112,7 +112,7 @@ class _Locked:
 
 
 class _Arrays(ctypes.Structure):
-    """struct xcorr_arrays of harness/library/c_api.cpp."""
+    """struct xcorr_arrays of harness/library/xcorr.h."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("left", "right", "out", "left_mask", "right_mask")),
@@ -224,9 +224,8 @@ class Library(_Locked):
         path = Path(path) if path is not None else build_directory() / "libxcorr.so"
         shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
         if not path.exists():
-            raise LibraryError(
-                f"{shown}: not built; run ./scripts/setup.sh and build (env XCORR_BUILD names another build folder)"
-            )
+            way_out = "install the package again" if INSTALLED else "run ./scripts/setup.sh and build"
+            raise LibraryError(f"{shown}: not built; {way_out} (env XCORR_BUILD names another build folder)")
         text, size, pointer = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p
         self._functions: dict[str, Any] = {}
         try:
@@ -247,7 +246,10 @@ class Library(_Locked):
                 self._functions[name] = getattr(library, "xcorr_" + name)
                 self._functions[name].argtypes = (*arguments, text, size)  # a buffer for the message of an error
         except (OSError, AttributeError) as error:
-            raise LibraryError(f"{shown}: cannot be loaded: {error}; build again") from None
+            way_out = "install the package again" if INSTALLED else "build again"
+            if INSTALLED and "libcu" in str(error):
+                way_out = "pip install 'xcorr-bench[cuda13]', which brings NVIDIA's libraries (cuda12 for CUDA 12)"
+            raise LibraryError(f"{shown}: cannot be loaded: {error}; {way_out}") from None
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
         super().__init__()
 
