@@ -104,8 +104,8 @@ int xcorr_compute_with(void* session, const xcorr_arrays* arrays, char* error,
 
 /* Plans a computation on arrays in the memory of its device. The request also tells how they lie:
        left_type, right_type        type of the elements, such as "uint8" (default: the scalar type)
-       left_strides, right_strides  [matrix, row, element], in elements (default: dense)
-       left_aligned, right_aligned  whether addresses are multiples of 16 bytes (default: true)
+       left_strides, right_strides  [matrix, row, column], in elements (default: dense)
+       left_aligned, right_aligned  "yes" (default) where addresses are multiples of 16 bytes, or "no"
    Elements of other types or strides are converted by each call. Leaves a handle in `session`, or
    null after an error. Returns 3 where another variant may take such arrays. */
 int xcorr_open_device(const char* request, void** session, char* error, size_t error_capacity);
