@@ -70,8 +70,8 @@ def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric, holds
     points = pd.concat([frame for _, frame in facets])
     height = 2.3 if len(facets) == 1 else 2.1
     labels = list(dict.fromkeys(line.label for line in lines if line.named))
-    room = _labels.room_in(labels)
-    direct = len(facets) == 1 or panels.beside_in(room) >= NARROWEST_IN
+    for_names = _labels.names_in(labels)
+    direct = len(facets) == 1 or panels.beside_in(for_names) >= NARROWEST_IN
     for counts, _ in facets:
         direct &= _labels.fit(sum(line.named and len(line.at(counts)) > 0 for line in lines), height)
     width = style.COLUMN_IN if len(facets) == 1 else style.PAGE_IN
@@ -79,7 +79,7 @@ def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric, holds
         len(facets),
         height=height,
         legend=0 if direct else panels.legend_lines(labels, width),
-        room=room if direct else 0.0,
+        for_names=for_names if direct else 0.0,
     )
     values = np.concatenate([*(_bars.reach(line.points) for line in lines), np.array(holds, dtype=float)])
     handles: dict[str, object] = {}

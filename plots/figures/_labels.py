@@ -36,7 +36,7 @@ def end(text: str, places: Iterable[float], values: Iterable[float], colour: str
     return End(text, float(known[-1][0]), float(known[-1][1]), colour, bold) if known else None
 
 
-def room_in(texts: Iterable[str], size: float = style.NAME_PT) -> float:
+def names_in(texts: Iterable[str], size: float = style.NAME_PT) -> float:
     """Inches that these names take beside a panel."""
     return GAP_IN + LETTER_IN * size / style.NAME_PT * max(map(len, texts), default=0)
 

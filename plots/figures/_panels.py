@@ -63,19 +63,19 @@ def left_out(points: pd.DataFrame) -> str:
 
 
 def grid(
-    count: int, rows_of: int = 1, height: float = 2.15, legend: int = 1, gap: float = 0.72, room: float = 0.0
+    count: int, rows_of: int = 1, height: float = 2.15, legend: int = 1, gap: float = 0.72, for_names: float = 0.0
 ) -> tuple[Figure, list[list[Axes]], float]:
     """Figure with `count` columns (wrapped above 4 when there is one row of facets): returns figure, axes by row, and
-    width. `height` of a facet, `gap` between rows and all margins are in inches; `legend`: lines of the legend; `room`: inches
+    width. `height` of a facet, `gap` between rows and all margins are in inches; `legend`: lines of the legend; `for_names`: inches
     right of each facet for the names of its lines, which leave space for two facets in a row."""
     per_row = count if rows_of > 1 or count <= 4 else (4 if count in (7, 8) else 3)
-    per_row = min(per_row, 2) if room and rows_of == 1 else per_row
+    per_row = min(per_row, 2) if for_names and rows_of == 1 else per_row
     rows = rows_of if rows_of > 1 else math.ceil(count / per_row)
-    width = style.COLUMN_IN + room if per_row == 1 else style.PAGE_IN
+    width = style.COLUMN_IN + for_names if per_row == 1 else style.PAGE_IN
     bottom = 0.53 + legend_in(legend)
-    top, left, right = 0.27, 0.68, 0.14 + room
+    top, left, right = 0.27, 0.68, 0.14 + for_names
     total = rows * height + (rows - 1) * gap + bottom + top
-    inner = (width - left - right - (per_row - 1) * (room + 0.12)) / per_row
+    inner = (width - left - right - (per_row - 1) * (for_names + 0.12)) / per_row
     figure = Figure(figsize=(width, total))
     axes = figure.subplots(rows, per_row, squeeze=False, sharey=True)
     figure.subplots_adjust(
@@ -84,7 +84,7 @@ def grid(
         bottom=bottom / total,
         top=1 - top / total,
         hspace=gap / height,
-        wspace=(room + 0.12) / inner if room else 0.09,
+        wspace=(for_names + 0.12) / inner if for_names else 0.09,
     )
     flat = [list(row) for row in axes]
     if rows_of == 1:
@@ -94,9 +94,9 @@ def grid(
     return figure, flat, width
 
 
-def beside_in(room: float) -> float:
-    """Width of a panel of which two stand in a row of grid(), each with `room` for names."""
-    return (style.PAGE_IN - 0.68 - 0.14 - 0.12) / 2 - room
+def beside_in(for_names: float) -> float:
+    """Width of a panel of which two stand in a row of grid(), each with `for_names` for names."""
+    return (style.PAGE_IN - 0.68 - 0.14 - 0.12) / 2 - for_names
 
 
 def legend_columns(labels: Sequence[str], width: float, handle: float = 0.52, margin: float = 0.1) -> int:
@@ -195,11 +195,11 @@ def tick_text(unit: str) -> Formatter:
 
 
 def curve_axes(labels: Sequence[str]) -> tuple[Figure, Axes]:
-    """A figure of one panel as wide as a page, with room for the names of these curves right of it, however many there are."""
+    """A figure of one panel as wide as a page, with space for the names of these curves right of it, however many there are."""
     height = max(1.98, _labels.LABEL_IN * len(labels))
     figure = Figure(figsize=(style.PAGE_IN, height + 0.62))
     axes = figure.subplots()
-    right = 1 - (0.1 + _labels.room_in(labels)) / style.PAGE_IN
+    right = 1 - (0.1 + _labels.names_in(labels)) / style.PAGE_IN
     figure.subplots_adjust(left=0.11, right=right, top=1 - 0.08 / (height + 0.62), bottom=0.54 / (height + 0.62))
     return figure, axes
 

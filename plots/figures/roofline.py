@@ -70,7 +70,7 @@ def _one(best: pd.DataFrame, ceilings: limits.Ceilings) -> Drawing:
     forms = sorted(best["form"].unique(), key=form_order)
     roofs = [roof for roof in ROOFS if getattr(ceilings, roof[0])]
     names = [*best[_classes.NAME].unique(), *(text for _, text, _ in roofs)]
-    figure, axes, _ = _panels.grid(len(forms), height=2.3, gap=0.62, legend=0, room=_labels.room_in(names))
+    figure, axes, _ = _panels.grid(len(forms), height=2.3, gap=0.62, legend=0, for_names=_labels.names_in(names))
     flat = [one for row in axes for one in row]
     peaks = [getattr(ceilings, name) for name, _, _ in roofs]
     values = np.array([*_bars.reach(best), *peaks], dtype=float)

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/device/gated.hpp"
-#include "harness/device/launches.hpp"
 #include "harness/measure/stopping.hpp"
 #include "harness/registry.hpp"
 #include "tests/support/fixture.hpp"
