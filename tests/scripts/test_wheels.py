@@ -188,6 +188,12 @@ def test_arrays_are_correlated_outside_of_the_tree(installed, tmp_path, fftw):
     assert said["user"] == f"{tmp_path}/.local/share/xcorr-bench/results/local/some-machine"
 
 
+def test_the_first_lines_of_the_readme_run(installed, tmp_path):
+    lines = (ROOT / "README.md").read_text().partition("```python\n")[2].partition("```")[0]
+    assert lines.startswith("import numpy, xcorr\n")
+    assert outside(tmp_path, installed, "-c", lines, HOME=str(tmp_path)) == "(100, 200)\n"
+
+
 def test_what_is_kept_lies_in_the_cache_folder_of_platformdirs(installed, tmp_path):
     asked = "import platformdirs; print(platformdirs.user_cache_dir('xcorr-bench'))"
     folder = Path(outside(tmp_path, installed, "-c", asked, HOME=str(tmp_path)).strip())
