@@ -151,21 +151,50 @@ def _shape(line: dict[str, object], side: str) -> str:
     return f"({line[f'{side}_rows']}, {line[f'{side}_cols']})"
 
 
+def _stack(line: dict[str, object], side: str) -> str:
+    """The shape of the array of a side, as xcorr.correlate takes it."""
+    single = line["form"] == "one-to-one" or (line["form"] == "one-to-many" and side == "left")
+    matrices = "" if single else f"{line[f'{side}s']}, "
+    return f"({matrices}{line[f'{side}_rows']}, {line[f'{side}_cols']})"
+
+
+def _masked(fields: Fields) -> list[str]:
+    return {"left": ["left"], "right": ["right"], "both": ["left", "right"]}.get(fields.masks, [])
+
+
 def _python(line: dict[str, object]) -> str:
-    """The arguments of Problem and of Library.correlate, a line each."""
-    fields = Fields.of_text(str(line["fields"])).given
+    """The call of xcorr.correlate (docs/call.md) after a comment with the shapes of its arrays."""
+    fields = Fields.of_text(str(line["fields"]))
+    if fields.views != "dense":
+        return _python_of_views(line)
+    same = fields.same == "yes"
+    shapes = [f"{side} {_stack(line, side)}" for side in ("left", *([] if same else ["right"]))]
+    where = "NumPy arrays" if line["device"] == "cpu" else "arrays of PyTorch or CuPy on the GPU"
+    call = ["left", "None" if same else "right"]
+    # The other forms follow from the shapes.
+    call += [f'form="{line["form"]}"'] if same or line["form"] == "n-to-mn" else []
+    call += [] if line["window"] == "full" else [f'window="{line["window"]}"']
+    call += [f'{name}="{fields.given[name]}"' for name in ("score", "boundary", "result") if name in fields.given]
+    call += [f"mask_{side}=mask_{side}" for side in _masked(fields)]
+    call += [] if line["precision"] == "fp32" else [f'precision="{line["precision"]}"']
+    call += [f'variant="{line["best"]}{":" if line["params"] else ""}{line["params"]}"']
+    return f"# {', '.join(shapes)}: {where}\nout = xcorr.correlate({', '.join(call)})"
+
+
+def _python_of_views(line: dict[str, object]) -> str:
+    """The lines of the library for matrices that lie in a larger array of the host, by their offsets (docs/library.md)."""
+    fields = Fields.of_text(str(line["fields"]))
     given = [f'"{line["form"]}"', f"left={_shape(line, 'left')}", f"right={_shape(line, 'right')}"]
     given += [f"lefts={line['lefts']}", f"rights={line['rights']}"]
     given += [] if line["window"] == "full" else [f'window="{line["window"]}"']
-    given += [f'{name}="{value}"' for name, value in fields.items()]
-    call = ["problem", "left"] + ([] if "same" in fields else ["right"])
+    given += [f'{name}="{value}"' for name, value in fields.given.items()]
+    call = ["problem", "left"] + ([] if "same" in fields.given else ["right"])
     call += [f'variant="{line["best"]}"']
     call += [f'params="{line["params"]}"'] if line["params"] else []
     call += [] if line["precision"] == "fp32" else [f'precision="{line["precision"]}"']
-    call += [f'device="{line["device"]}"']
-    masks = {"left": ["left"], "right": ["right"], "both": ["left", "right"]}.get(fields.get("masks", ""), [])
-    call += [f"{side}_mask={side}_mask" for side in masks]
-    return f"{', '.join(given)}\n{', '.join(call)}"
+    call += [f'device="{line["device"]}"', *(f"{side}_mask={side}_mask" for side in _masked(fields))]
+    imports = "from xcorr.native.library import Library\nfrom xcorr.problem import Problem"
+    return f"{imports}\nproblem = Problem({', '.join(given)})\nout = Library().correlate({', '.join(call)})"
 
 
 def _command(line: dict[str, object]) -> str:

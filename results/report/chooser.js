@@ -179,11 +179,7 @@ const Chooser = (() => {
   }
 
   const command = (line) => (line.command ? `./scripts/xcorr ${line.command}` : "");
-  function python(line) {
-    const [problem, call] = line.python.split("\n");
-    const imports = "from xcorr.native.library import Library\nfrom xcorr.problem import Problem\n";
-    return `${imports}\nproblem = Problem(${problem})\nout = Library().correlate(${call})`;
-  }
+  const python = (line) => (line.python.startsWith("#") ? `import xcorr\n${line.python}` : line.python);
 
   function auto(chosen, device) {
     const [left, right] = chosen.size.split(":");

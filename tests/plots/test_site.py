@@ -7,6 +7,7 @@ import re
 import shlex
 from functools import cache
 from html.parser import HTMLParser
+from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import pandas as pd
@@ -20,6 +21,7 @@ from plots import tidy
 from plots.metrics import MICRO, seconds_with_plan
 from plots.site import __main__ as site
 from plots.site import data, lines, pages
+from xcorr.call.question import Options, question_of
 from xcorr.commands.correlate import build_parser
 from xcorr.errors import UserError
 from xcorr.paths import RESULTS
@@ -212,19 +214,41 @@ def test_no_question_has_two_answers():
     assert {one["mode"] for one in report_site.lines()} >= {"stream", "latency", "graph", "cold"}
 
 
+def asked_in_python(text: str) -> tuple[Problem, str]:
+    """The problem and the variant that Python lines of an answer ask for, as the call reads them."""
+    if not text.startswith("#"):  # matrices in a larger array
+        found: list[tuple[Problem, str]] = []
+
+        class Library:
+            def correlate(self, problem, *_, variant, params="", **__):
+                found.append((problem, f"{variant}:{params}".rstrip(":")))
+
+        assert text.startswith("from xcorr.native.library import Library\nfrom xcorr.problem import Problem\n")
+        arrays = dict.fromkeys(("left", "right", "left_mask", "right_mask"))
+        exec(text.partition("Problem\n")[2], {"Library": Library, "Problem": Problem, **arrays})
+        return found[0]
+    comment, call = text.split("\n")
+    shapes = {side: ast.literal_eval(shape) for side, shape in re.findall(r"(left|right) (\([^)]*\))", comment)}
+    found = []
+
+    def correlate(left, right, *, mask_left=None, mask_right=None, form=None, variant="auto", precision=None, **words):
+        masked = tuple(side for side, mask in (("left", mask_left), ("right", mask_right)) if mask)
+        all_of = {"window": "full", "score": "product", "boundary": "zero", "result": "surface"} | words
+        options = Options(form, *all_of.values(), precision, variant, masked)
+        found.append((question_of(options, (left, right), ("float32", "float32")).problem, variant))
+
+    names = {**shapes, "right": shapes.get("right"), "mask_left": True, "mask_right": True}
+    exec(call, {**names, "xcorr": SimpleNamespace(correlate=correlate)})
+    return found[0]
+
+
 @pytest.mark.parametrize("line", questions(50, 48), ids=lambda line: f"{line['form']}-{line['size']}-{line['mode']}")
 def test_command_and_python_lines_ask_for_the_problem(line):
-    problem, call = line["python"].split("\n")
-    made = eval(f"Problem({problem})", {"Problem": Problem})  # noqa: S307  (our own text)
+    made, variant = asked_in_python(line["python"])
     assert (made.form, f"{made.lefts}-to-{made.rights}", made.window) == (line["form"], line["counts"], line["window"])
     assert tidy.size_label(*made.left, *made.right) == line["size"]
     assert made.fields.text == fields_text(line)
-    words = {
-        one.arg: ast.literal_eval(one.value)
-        for one in ast.parse(f"f({call})").body[0].value.keywords
-        if "mask" not in one.arg
-    }
-    assert words["variant"] == line["best"] and words.get("params", "") == line["params"]
+    assert variant == f"{line['best']}:{line['params']}".rstrip(":")
     if line["command"]:
         options = build_parser().parse_args(shlex.split(line["command"]))
         assert (options.variant, options.params, options.form) == (line["best"], line["params"], line["form"])

@@ -62,8 +62,9 @@ def test_an_answer_has_floor_runner_up_and_the_lines_that_run_it(tmp_path):
     assert (line["floor_us"], line["roof"], line["group"], line["plan"]) == (2.0, "the launch", "tiled", "kept")
     expected = '--form one-to-one --variant some_direct --params "a=1;b=2" --device cuda:0 --output OUT.npy'
     assert line["command"] == f"LEFT.npy RIGHT.npy {expected}"
-    assert line["python"].startswith(
-        '"one-to-one", left=(16, 16), right=(16, 16), lefts=1, rights=1\nproblem, left, right, variant='
+    assert line["python"] == (
+        "# left (16, 16), right (16, 16): arrays of PyTorch or CuPy on the GPU\n"
+        'out = xcorr.correlate(left, right, variant="some_direct:a=1;b=2")'
     )
 
 
@@ -73,7 +74,7 @@ def test_a_problem_with_fields_has_no_floor_and_a_single_array_has_no_right(tmp_
     assert line["floor_us"] != line["floor_us"] and line["roof"] == "" and line["more"] == "same=yes"
     assert (line["score"], line["result"], line["runner_up"]) == ("zncc:0.3", "peak", "")
     assert line["command"].startswith("LEFT.npy --form n-to-m --score zncc:0.3 --result peak --same")
-    assert line["command"].endswith("--peaks PEAKS.csv") and ", right," not in line["python"].split("\n")[1]
+    assert line["command"].endswith("--peaks PEAKS.csv") and "(left, None, " in line["python"]
 
 
 def test_a_time_within_the_noise_of_another_is_a_tie(tmp_path):
