@@ -8,10 +8,9 @@ import math
 
 import pandas as pd
 
-from plots import floor, tidy
+from plots import floor, noise, tidy
 from plots.ceilings import Ceilings, load
 from plots.figures import _classes
-from plots.noise import STANDARD_ERRORS
 from plots.tables import best_by_mode, best_table
 from plots.tidy import CONDITION, PROBLEM, ResultSet
 from xcorr.fields import Fields
@@ -115,22 +114,22 @@ def _answered(found: pd.DataFrame, points: pd.DataFrame, results: ResultSet) -> 
     keys = pd.MultiIndex.from_frame(found.rename(columns={"best": "variant"})[POINT])
     carried = ["family", "backend", "fields", "side", "fmas", "bytes", "between_us", "between_plan_us", "low", "high"]
     found = found.assign(**{name: own[name].reindex(keys).to_numpy() for name in carried})
-    ends = [_interval(one) for one in _dicts(found)]
-    return _with_floor(found.assign(low_us=[low for low, _ in ends], high_us=[high for _, high in ends]), results)
+    ends = _intervals(found)
+    return _with_floor(found.assign(low_us=ends["low"], high_us=ends["high"]), results)
 
 
-def _interval(line: dict[str, object]) -> tuple[float, float]:
-    """Ends of the interval of a time: of a block the 10th and 90th percentile of its samples, else the mean minus and plus the
-    larger of two standard errors and the range between runs (plots.noise)."""
-    number = {name: float(str(line[name])) for name in ("time_us", "sd_us", "n", "low", "high")}
-    us = number["time_us"]
-    kept = line["accounting"] == "compute"
-    if kept and math.isfinite(number["low"]):
-        return us * number["low"], us * number["high"]
-    error = number["sd_us"] / math.sqrt(number["n"]) if number["n"] > 1 else 0.0
-    between = float(str(line["between_us" if kept else "between_plan_us"]))
-    reach = max(one for one in (STANDARD_ERRORS * error, between, 0.0) if math.isfinite(one))
-    return max(us - reach, 0.0), us + reach
+def _intervals(found: pd.DataFrame) -> pd.DataFrame:
+    """Ends of the interval of each time (noise.ends_us), columns `low` and `high`; the time itself where it was measured once. Times
+    with a plan have the range between runs of the sum, and no percentiles of a block."""
+    kept = found["accounting"] == "compute"
+    points = found.assign(
+        compute_us=found["time_us"],
+        between_us=found["between_us"].where(kept, found["between_plan_us"]),
+        low=found["low"].where(kept),
+        high=found["high"].where(kept),
+    )
+    ends = noise.ends_us(points)
+    return ends.apply(lambda column: column.fillna(found["time_us"]))
 
 
 def _with_floor(found: pd.DataFrame, results: ResultSet) -> pd.DataFrame:
