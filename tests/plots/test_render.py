@@ -83,7 +83,7 @@ def test_an_unknown_variant_needs_no_edit(drawn):
 
 
 @pytest.mark.parametrize("family", ["new_family", "warp_shuffle", "cpu"])
-def test_colour_label_and_legend_of_a_new_variant_follow_from_its_id(tmp_path, family):
+def test_colour_and_name_of_a_new_variant_follow_from_its_id(tmp_path, family):
     """Its curve stands in the figure under its own name, with a look that no other curve has."""
     new = [("brand_new", family, ["k=1"], 0.001)]
     sets.write_set(tmp_path, small() + small(variants=new))
@@ -91,7 +91,7 @@ def test_colour_label_and_legend_of_a_new_variant_follow_from_its_id(tmp_path, f
     with style.context():
         (drawing,) = comparison.draw(results)
     figure = drawing.figure
-    assert "brand-new" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "brand-new" in [text.get_text() for axes in figure.axes for text in axes.texts], "at the end of its line"
     looks = {
         line.get_label(): (line.get_color(), line.get_marker(), str(line.get_linestyle()))
         for line in figure.axes[0].get_lines()
