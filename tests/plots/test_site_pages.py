@@ -166,7 +166,8 @@ def test_the_page_of_the_chooser_shows_the_answers(tmp_path):
     labels = report_site.answers()["labels"]
     for text, line in zip(probe(dom), questions()):
         assert text.startswith(f"AnswerUse{labels[line['best']]}"), text[:200]
-        assert f'variant="{line["best"]}"' in text
+        point = line["best"] if "views" in line["more"] else f"{line['best']}:{line['params']}".rstrip(":")
+        assert f'variant="{point}"' in text
     assert console == ""
 
 
