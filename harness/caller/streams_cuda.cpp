@@ -58,7 +58,7 @@ class Cuda final : public CallerStreams {
   }
 
   Enqueued record(const std::function<void(void*)>& compute) override {
-    const Enqueued found = recorded(compute);
+    Enqueued found = recorded(compute);
     if (found.support) return found;
     // A library may allocate with its first call, which cannot be recorded.
     compute(own_[1].get());
