@@ -1,7 +1,6 @@
 #include <cuda_runtime.h>
 
 #include <array>
-#include <vector>
 
 #include "harness/caller/streams.hpp"
 #include "harness/device/cuda_owned.hpp"
@@ -25,11 +24,7 @@ CudaEvent make_order() {
 }
 
 bool has_cooperative_kernel(cudaGraph_t graph) {
-  std::size_t count = 0;
-  require_cuda(cudaGraphGetNodes(graph, nullptr, &count), "graph");
-  std::vector<cudaGraphNode_t> nodes(count);
-  if (count > 0) require_cuda(cudaGraphGetNodes(graph, nodes.data(), &count), "graph");
-  for (cudaGraphNode_t node : nodes) {
+  for (cudaGraphNode_t node : nodes_of(graph)) {
     cudaGraphNodeType type{};
     require_cuda(cudaGraphNodeGetType(node, &type), "node of a graph");
     if (type != cudaGraphNodeTypeKernel) continue;

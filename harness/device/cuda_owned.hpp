@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "harness/device/cuda_check.hpp"
 #include "harness/problem/problem.hpp"
@@ -27,6 +28,14 @@ using CudaStream = CudaOwned<cudaStream_t, cudaStreamDestroy>;
 using CudaEvent = CudaOwned<cudaEvent_t, cudaEventDestroy>;
 using CudaGraph = CudaOwned<cudaGraph_t, cudaGraphDestroy>;
 using CudaGraphExec = CudaOwned<cudaGraphExec_t, cudaGraphExecDestroy>;
+
+inline std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph) {
+  std::size_t count = 0;
+  require_cuda(cudaGraphGetNodes(graph, nullptr, &count), "graph");
+  std::vector<cudaGraphNode_t> nodes(count);
+  if (count > 0) require_cuda(cudaGraphGetNodes(graph, nodes.data(), &count), "graph");
+  return nodes;
+}
 
 inline CudaEvent make_event() {
   cudaEvent_t event{};

@@ -38,10 +38,8 @@ cudaError_t edges_of(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* 
 
 // What a call enqueues, read from a graph that captured it.
 Launches launches_in(cudaGraph_t graph) {
-  std::size_t count = 0, edges = 0;
-  require_cuda(cudaGraphGetNodes(graph, nullptr, &count), "graph");
-  std::vector<cudaGraphNode_t> nodes(count);
-  require_cuda(cudaGraphGetNodes(graph, nodes.data(), &count), "graph");
+  const std::vector<cudaGraphNode_t> nodes = nodes_of(graph);
+  std::size_t edges = 0;
   require_cuda(edges_of(graph, nullptr, nullptr, edges), "graph");
   std::vector<cudaGraphNode_t> from(edges), to(edges);
   require_cuda(edges_of(graph, from.data(), to.data(), edges), "graph");
@@ -49,7 +47,7 @@ Launches launches_in(cudaGraph_t graph) {
   for (std::size_t i = 0; i < nodes.size(); ++i) number.emplace(nodes[i], static_cast<Index>(i));
   std::vector<std::pair<Index, Index>> pairs;
   for (std::size_t i = 0; i < edges; ++i) pairs.emplace_back(number.at(from[i]), number.at(to[i]));
-  return count_launches(static_cast<Index>(count), pairs);
+  return count_launches(static_cast<Index>(nodes.size()), pairs);
 }
 
 // A mark is an event in the stream; the kernels of a phase lie between two events.

@@ -157,10 +157,6 @@ def _stack(line: dict[str, object], side: str) -> str:
     return f"({matrices}{line[f'{side}_rows']}, {line[f'{side}_cols']})"
 
 
-def _masked(fields: Fields) -> list[str]:
-    return {"left": ["left"], "right": ["right"], "both": ["left", "right"]}.get(fields.masks, [])
-
-
 def _python(line: dict[str, object]) -> str:
     """The call of xcorr.correlate (docs/call.md) after a comment with the shapes of its arrays."""
     fields = Fields.of_text(str(line["fields"]))
@@ -174,7 +170,7 @@ def _python(line: dict[str, object]) -> str:
     call += [f'form="{line["form"]}"'] if same or line["form"] == "n-to-mn" else []
     call += [] if line["window"] == "full" else [f'window="{line["window"]}"']
     call += [f'{name}="{fields.given[name]}"' for name in ("score", "boundary", "result") if name in fields.given]
-    call += [f"mask_{side}=mask_{side}" for side in _masked(fields)]
+    call += [f"mask_{side}=mask_{side}" for side in fields.masked_sides]
     call += [] if line["precision"] == "fp32" else [f'precision="{line["precision"]}"']
     call += [f'variant="{line["best"]}{":" if line["params"] else ""}{line["params"]}"']
     return f"# {', '.join(shapes)}: {where}\nout = xcorr.correlate({', '.join(call)})"
@@ -191,7 +187,7 @@ def _python_of_views(line: dict[str, object]) -> str:
     call += [f'variant="{line["best"]}"']
     call += [f'params="{line["params"]}"'] if line["params"] else []
     call += [] if line["precision"] == "fp32" else [f'precision="{line["precision"]}"']
-    call += [f'device="{line["device"]}"', *(f"{side}_mask={side}_mask" for side in _masked(fields))]
+    call += [f'device="{line["device"]}"', *(f"{side}_mask={side}_mask" for side in fields.masked_sides)]
     imports = "from xcorr.native.library import Library\nfrom xcorr.problem import Problem"
     return f"{imports}\nproblem = Problem({', '.join(given)})\nout = Library().correlate({', '.join(call)})"
 
