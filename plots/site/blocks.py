@@ -2,8 +2,8 @@
 by outcome, and what was excluded."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -20,7 +20,16 @@ REASONS, LONGEST = 3, 110  # of a line of the page, and letters of a reason; the
 Record = dict[str, Any]
 
 
-def table(results: ResultSet, rows: pd.DataFrame) -> pd.DataFrame:
+class Block(NamedTuple):
+    """A block, or a run of rows that no block measured."""
+
+    name: str
+    rows: pd.DataFrame
+    records: list[Record]
+    ended: counts.Counts
+
+
+def table(blocks: Sequence[Block]) -> pd.DataFrame:
     """A line a block, in the order of measuring, with all that is known."""
     return pd.DataFrame(
         [
@@ -33,15 +42,15 @@ def table(results: ResultSet, rows: pd.DataFrame) -> pd.DataFrame:
                 **{cards.title(outcome): number for outcome, number in ended.by_outcome().items()},
                 WHY: "; ".join(_reasons(ended)) or "nothing",
             }
-            for name, own, said, ended in _blocks(results, rows)
+            for name, own, said, ended in blocks
         ]
     )
 
 
-def shown(results: ResultSet, rows: pd.DataFrame) -> pd.DataFrame:
+def shown(blocks: Sequence[Block]) -> pd.DataFrame:
     """A line a block, as short as the page has it: the name of a block begins with the time at which its run began."""
     found = []
-    for name, own, said, ended in _blocks(results, rows):
+    for name, own, said, ended in blocks:
         numbers = {cards.title(outcome).lower(): number for outcome, number in ended.by_outcome().items()}
         passed = numbers.pop("passed")
         counted = ", ".join(f"{number} {outcome}" for outcome, number in numbers.items() if number)
@@ -55,8 +64,9 @@ def shown(results: ResultSet, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def _blocks(results: ResultSet, rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, list[Record], counts.Counts]]:
-    """Name, rows, run records and outcomes of each block."""
+def of_set(results: ResultSet, rows: pd.DataFrame) -> list[Block]:
+    """The blocks of a set, of which `rows` are all rows, in the order of measuring."""
+    found = []
     records: dict[str, list[Record]] = defaultdict(list)
     for one in sorted(run_records(results.folder), key=lambda one: str(one.get("utc", ""))):
         records[str(one["run"])].append(one)
@@ -65,7 +75,10 @@ def _blocks(results: ResultSet, rows: pd.DataFrame) -> Iterator[tuple[str, pd.Da
         own = rows[named == name]
         said = records.get(str(own["run"].iloc[0]), [])
         said = [one for one in said if one.get("experiment") in set(own["experiment"])] or said
-        yield str(name), own, said, counts.Counts(outcomes.points_by_outcome(own, counts.POINT), len(own))
+        found.append(
+            Block(str(name), own, said, counts.Counts(outcomes.points_by_outcome(own, counts.POINT), len(own)))
+        )
+    return found
 
 
 def _order(name: str) -> tuple[str, int]:

@@ -72,10 +72,12 @@ class Site:
 
     sets: Sequence[ResultSet]
     ended: dict[str, counts.Counts] = field(default_factory=dict)
+    blocks_of: dict[str, list[blocks.Block]] = field(default_factory=dict)
     answers: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def __post_init__(self) -> None:
         self.ended = {one.key: counts.of_set(one) for one in self.sets}
+        self.blocks_of = {one.key: blocks.of_set(one, self.ended[one.key].every) for one in self.sets}
         found = [lines.table(one) for one in self.sets]
         kept = [one for one in found if len(one)]
         self.answers = pd.concat(kept, ignore_index=True) if kept else pd.DataFrame(columns=lines.COLUMNS)
@@ -100,9 +102,7 @@ def build(sets: Sequence[ResultSet]) -> dict[str, bytes]:
     measured, excluded = machines(site), {one.key: cards.excluded(site.ended[one.key]) for one in site.sets}
     files |= {"data/machines.csv": data.table(measured)}
     files |= {f"data/exclusions-{key}.csv": data.table(frame) for key, frame in excluded.items()}
-    files |= {
-        f"data/blocks-{one.key}.csv": data.table(blocks.table(one, site.ended[one.key].every)) for one in site.sets
-    }
+    files |= {f"data/blocks-{key}.csv": data.table(blocks.table(found)) for key, found in site.blocks_of.items()}
     rivals = rival_tables()
     files |= {f"data/{name}.csv": data.table(frame) for name, _, frame in rivals}
     pages: dict[str, tuple[str, dict[str, Any]]] = {"index": ("index", index(site, measured))}
@@ -303,9 +303,9 @@ def rival_page(name: str, path: Path, frame: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def block_cards(results: ResultSet, ended: counts.Counts) -> dict[str, Any]:
+def block_cards(results: ResultSet, ended: counts.Counts, measured: Sequence[blocks.Block]) -> dict[str, Any]:
     """A collapsed table: a line a block, or a run where the rows are of no block."""
-    found = blocks.shown(results, ended.every)
+    found = blocks.shown(measured)
     head = [str(one) for one in found.columns]
     numeric = [name for name in head if pd.api.types.is_numeric_dtype(found[name])]
     of_blocks = int((ended.every.drop_duplicates("block")["block"] != "").sum())
@@ -340,7 +340,7 @@ def run_cards(site: Site, excluded: Mapping[str, pd.DataFrame]) -> list[dict[str
                 "facts": cards.card(one, ended),
                 "meanings": cards.meanings(ended),
                 "sentences": cards.sentences(one),
-                "blocks": block_cards(one, ended),
+                "blocks": block_cards(one, ended, site.blocks_of[one.key]),
                 "excluded": Grid(
                     [name.capitalize() for name in head],
                     rows,

@@ -114,7 +114,7 @@ def test_a_block_has_a_card_with_what_was_excluded(tmp_path):
     record |= {"before": facts, "after": {**facts, "clock_mhz": 1980}}
     (folder / "runs.json").write_text(json.dumps([record]))
     results = tidy.load(folder, sets.KEY, "published")
-    first, second = blocks.table(results, counts.of_set(results).every).to_dict("records")
+    first, second = blocks.table(blocks.of_set(results, counts.of_set(results).every)).to_dict("records")
     assert [first["Block or run"], second["Block or run"]] == [f"{sets.RUN}.2", f"{sets.RUN}.10"]
     assert first["Card"] == "NVIDIA H100, UUID hash ffffffffffffffff" and first["Driver"] == "580.1"
     assert first["Clock before, after [MHz]"] == "1755, 1980"
@@ -128,7 +128,7 @@ def test_a_block_has_a_card_with_what_was_excluded(tmp_path):
 
 def test_rows_of_no_block_have_a_card_for_their_run(tmp_path):
     results = gpu(tmp_path, times("a", "tiled", 8.0))
-    (line,) = blocks.table(results, counts.of_set(results).every).to_dict("records")
+    (line,) = blocks.table(blocks.of_set(results, counts.of_set(results).every)).to_dict("records")
     assert line["Block or run"] == sets.RUN and line["Points"] == line["Passed"] == 1
 
 
